@@ -1,0 +1,1 @@
+"""When and where it runs: Prefect flows, settings, the Dask cluster, the command line."""

@@ -1,0 +1,79 @@
+"""The error hierarchy of the pipeline.
+
+Every error that a user can meet derives from `AcmetraceError`. An error says
+what was found, where, what was expected and what to do next. It survives
+pickling, so that it arrives whole from a Dask worker, and it is *transient*
+(trying again may help) or terminal by its class.
+"""
+
+from __future__ import annotations
+
+
+class AcmetraceError(Exception):
+    """Base of all errors of the pipeline; `transient` tells whether a retry may help."""
+
+    transient: bool = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.message, self.hint))
+
+
+def _rebuild(kind: type[AcmetraceError], message: str, hint: str) -> AcmetraceError:
+    return kind(message, hint=hint)
+
+
+class UsageError(AcmetraceError):
+    """The request itself is wrong: an option, a path, a period."""
+
+
+class SourceError(AcmetraceError):
+    """The source holds nothing that can be read as telemetry."""
+
+
+class NotASeries(AcmetraceError):
+    """A file is not a series: no `Time` column, a pointer, a web page, binary data."""
+
+    def __init__(self, message: str, *, hint: str = "", rule: str = "not-a-series") -> None:
+        super().__init__(message, hint=hint)
+        self.rule = rule
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_not_a_series, (self.message, self.hint, self.rule))
+
+
+def _rebuild_not_a_series(message: str, hint: str, rule: str) -> NotASeries:
+    return NotASeries(message, hint=hint, rule=rule)
+
+
+class FileChanged(AcmetraceError):
+    """A file is not the one that was planned: its size or version differs."""
+
+    transient = True
+
+
+class ReadFailed(AcmetraceError):
+    """Storage failed or returned fewer bytes than it promised."""
+
+    transient = True
+
+
+class WorkerLost(AcmetraceError):
+    """Dask workers died while they held a unit of work."""
+
+    transient = True
+
+
+class UntrustedPickle(AcmetraceError):
+    """A pickle names something other than plain lists and numeric arrays."""
+
+
+class IncompleteRun(AcmetraceError):
+    """An output folder has no valid manifest: its run has not finished."""

@@ -1,0 +1,1 @@
+"""Wide series files: blocks, the scan, the tally, curves and the verdict."""

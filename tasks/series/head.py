@@ -1,0 +1,155 @@
+"""The head of a series file: header, columns, and a sample of its first rows.
+
+Reading the head tells whether a file is a series at all, how its cells look and
+where its rows begin. Which cells are right or wrong is not decided here.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.errors import NotASeries
+from tasks.series.clock import NAIVE, read_time, zone_table
+from tasks.series.swar import PADDING
+from tasks.storage.source import FileRef, Reader, open_reader
+
+SAMPLE_BYTES = 256 << 10
+MOST_HEADER_BYTES = 64 << 20
+MOST_COLUMNS = 1_000_000
+
+_BOM = b"\xef\xbb\xbf"
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_HTML = re.compile(rb"\s*(<!doctype|<html|<\?xml|<head|<body)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The header of `file` and what its first rows look like.
+
+    `names` are the value columns as written, `columns` the same made unique as
+    pandas does (`A`, `A.1`). Rows begin at byte `data_start`. `sample` holds the
+    first whole rows, `naive` says that their times carry no zone.
+    """
+
+    file: FileRef
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    data_start: int
+    sample: bytes
+    naive: bool
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any row was seen."""
+        return bool(self.sample.strip())
+
+
+def read_head(file: FileRef, time_column: str = "Time") -> Head:
+    """Read header and first rows of `file`.
+
+    Raises:
+        NotASeries: the file is empty, a pointer, a web page, binary, or has no header
+            that starts with `time_column`; `rule` names which.
+        FileChanged, ReadFailed: as the source says.
+    """
+    with open_reader(file) as reader:
+        text, ended = _first_bytes(reader, file)
+    return _parse(file, text, ended, time_column)
+
+
+def _first_bytes(reader: Reader, file: FileRef) -> tuple[bytes, bool]:
+    """The header line and at least SAMPLE_BYTES behind it, as far as there are any; whether that is all."""
+    text, wanted = b"", SAMPLE_BYTES
+    while True:
+        more = bytearray(wanted)
+        count = reader.read_into(len(text), memoryview(more))
+        text += more[:count]
+        if count < wanted:
+            return text, True
+        newline = text.find(b"\n")
+        if newline >= 0 and len(text) - newline > SAMPLE_BYTES // 2:
+            return text, False
+        if len(text) > MOST_HEADER_BYTES:
+            raise NotASeries(f"{file.url} has no line end in its first {len(text):,} bytes.")
+        wanted = len(text)
+
+
+def _parse(file: FileRef, text: bytes, ended: bool, time_column: str) -> Head:
+    if not text:
+        raise NotASeries(f"{file.url} has no bytes.", rule="empty-file")
+    if text.startswith(_POINTER):
+        raise NotASeries(
+            f"{file.url} is a Git LFS pointer of {len(text)} bytes, not the data.",
+            hint="Fetch the file itself, for example with `git lfs pull` or from the dataset hub.",
+            rule="lfs-pointer",
+        )
+    if _HTML.match(text):
+        raise NotASeries(
+            f"{file.url} is a web page, not the data.",
+            hint="The download was answered with a page; fetch the file again.",
+            rule="html-page",
+        )
+    if b"\0" in text:
+        raise NotASeries(f"{file.url} holds binary data (a zero byte at {text.index(0)}).")
+    start = len(_BOM) if text.startswith(_BOM) else 0
+    newline = text.find(b"\n", start)
+    stop = newline if newline >= 0 else len(text)
+    names = _split_header(file, text[start:stop])
+    if names[0] != time_column:
+        shown = names[0][:40]
+        raise NotASeries(
+            f"{file.url} starts with the column '{shown}', expected '{time_column}'.",
+            hint="A series file is Time,<entity>,<entity>,… with one row a sample.",
+        )
+    data_start = min(stop + 1, len(text))
+    sample = text[data_start:]
+    if not ended:
+        sample = sample[: sample.rfind(b"\n") + 1]
+    return Head(
+        file=file,
+        names=tuple(names[1:]),
+        columns=_unique(names[1:]),
+        data_start=data_start,
+        sample=sample,
+        naive=_is_naive(sample),
+    )
+
+
+def _split_header(file: FileRef, line: bytes) -> list[str]:
+    try:
+        text = line.decode("utf-8").rstrip("\r")
+    except UnicodeDecodeError as error:
+        raise NotASeries(f"{file.url} has a header that is not UTF-8 (byte {error.start}).") from error
+    names = next(csv.reader([text]), [""]) if '"' in text else text.split(",")
+    if len(names) > MOST_COLUMNS:
+        raise NotASeries(f"{file.url} has {len(names):,} columns, at most {MOST_COLUMNS:,} are read.")
+    return [names[0].strip(), *names[1:]]
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    """Repeated names get `.1`, `.2`, … as in pandas' reader."""
+    taken, seen, unique = set(names), Counter[str](), []
+    for name in names:
+        seen[name] += 1
+        candidate, number = name, seen[name] - 1
+        if number:
+            while f"{name}.{number}" in taken:
+                number += 1
+            candidate = f"{name}.{number}"
+            taken.add(candidate)
+        unique.append(candidate)
+    return tuple(unique)
+
+
+def _is_naive(sample: bytes) -> bool:
+    line = sample.lstrip(b"\r\n").split(b"\n", 1)[0]
+    if not line:
+        return False
+    buf = np.frombuffer(line[:64] + b"\n" + bytes(PADDING), np.uint8)
+    ms, zone, _ = read_time(buf, 0, *zone_table("UTC"))
+    return bool(ms >= 0 and zone == NAIVE)

@@ -1,0 +1,96 @@
+"""Exact order statistics of values too many to keep, found in several passes.
+
+A truncated `ValueCounts` says in which range of doubles each wanted rank lies.
+The next pass counts only values inside those ranges, with finer keys, until the
+keys are whole doubles. Memory stays at the table's limit; the number of passes
+is small because each divides a range by limit ÷ ranks (at least 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.series.counts import FloatArray, IntArray, KeyArray, ValueCounts, key_values
+
+
+@dataclass(frozen=True)
+class KeyRanges:
+    """Closed, disjoint, ascending ranges of order keys: what a refining pass counts."""
+
+    lows: KeyArray
+    highs: KeyArray
+
+    @classmethod
+    def union(cls, parts: list[KeyRanges]) -> KeyRanges:
+        """All keys of any part. Ranges that overlap are those of nested bins and melt into one."""
+        if not parts:
+            return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        lows = np.concatenate([part.lows for part in parts])
+        highs = np.concatenate([part.highs for part in parts])
+        order = np.argsort(lows, kind="stable")
+        lows, highs = lows[order], np.maximum.accumulate(highs[order])
+        fresh = np.ones(len(lows), bool)
+        fresh[1:] = lows[1:] > highs[:-1]
+        last = np.append(np.flatnonzero(fresh)[1:] - 1, len(lows) - 1)
+        return cls(lows[fresh], highs[last])
+
+
+@dataclass(frozen=True)
+class RankSearch:
+    """Where the wanted ranks lie after the passes so far.
+
+    `ranks` ascending; rank i is the (ranks[i] - below[i])-th key (from 0) inside
+    [lows[i], highs[i]]. Done when every range is a single double.
+    """
+
+    ranks: IntArray
+    lows: KeyArray
+    highs: KeyArray
+    below: IntArray
+
+    @classmethod
+    def start(cls, ranks: IntArray) -> RankSearch:
+        """Nothing known: every rank may be any double."""
+        return cls(
+            ranks,
+            np.zeros(len(ranks), np.uint64),
+            np.full(len(ranks), np.iinfo(np.uint64).max),
+            np.zeros(len(ranks), np.int64),
+        )
+
+    @property
+    def done(self) -> bool:
+        """Whether every wanted value is known."""
+        return bool(np.all(self.lows == self.highs))
+
+    def ranges(self) -> KeyRanges:
+        """The ranges the next pass has to count."""
+        open_ = self.lows < self.highs
+        lows, first = np.unique(self.lows[open_], return_index=True)
+        return KeyRanges(lows, self.highs[open_][first])
+
+    def advance(self, table: ValueCounts) -> RankSearch:
+        """The search after a pass whose `table` counts at least all values inside `ranges()`.
+
+        Raises:
+            ValueError: the table is no finer than what is known, so that no pass would end.
+        """
+        shift = np.uint64(table.shift)
+        cumulative = np.concatenate([[0], np.cumsum(table.counts)])
+        first_keys = table.keys << shift
+        lows, highs, below = self.lows.copy(), self.highs.copy(), self.below.copy()
+        open_ = self.lows < self.highs
+        before = cumulative[np.searchsorted(first_keys, self.lows[open_])]
+        place = np.searchsorted(cumulative, self.ranks[open_] - self.below[open_] + before, side="right") - 1
+        lows[open_] = first_keys[place]
+        highs[open_] = first_keys[place] | ((np.uint64(1) << shift) - np.uint64(1))
+        below[open_] += cumulative[place] - before
+        if np.array_equal(lows, self.lows) and np.array_equal(highs, self.highs) and not self.done:
+            raise ValueError(f"a table of {table.limit} keys cannot separate {len(self.ranks)} ranks")
+        return RankSearch(self.ranks, lows, highs, below)
+
+    def values(self, ranks: IntArray) -> FloatArray:
+        """The order statistics at `ranks`, each one of the wanted."""
+        return key_values(self.lows[np.searchsorted(self.ranks, ranks)])

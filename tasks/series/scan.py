@@ -1,0 +1,316 @@
+"""Scanning one block: bytes in, tally out.
+
+The block's bytes pass through one small buffer; the compiled kernel counts the
+lines in it, and what it collects is folded into tables between its calls. Peak
+memory depends on the buffer, the number of columns and the table limit, not on
+the size of block or file.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.errors import NotASeries
+from schemas.findings import EXAMPLES_KEPT
+from tasks.series import kernel
+from tasks.series.cells import BAD, BLANK, STAGES
+from tasks.series.counts import IntArray, ValueCounts
+from tasks.series.kernel import NEVER, PEEKED, Params, Registers
+from tasks.series.spec import Block, ScanSpec
+from tasks.series.sums import ExactSums, normalise
+from tasks.series.swar import PADDING
+from tasks.series.tally import GroupStats, Spot, Spots, Tally
+from tasks.storage.source import Reader, open_reader
+
+CHUNK_BYTES = 8 << 20
+_TAIL_BYTES = 64 << 10
+_MOST_LINE_BYTES = 256 << 20
+_MOST_CELLS = 1 << 30  # what the 32-bit histogram surely holds between two folds
+_TEXT_SHOWN = 40
+
+_RULES = {
+    kernel.RAGGED_ROW: "ragged-row",
+    kernel.BAD_TIME: "bad-time",
+    kernel.BAD_CELL: "bad-cell",
+    kernel.OUT_OF_RANGE: "out-of-range",
+}
+
+
+def scan_block(block: Block, columns: tuple[str, ...], spec: ScanSpec, chunk_bytes: int = CHUNK_BYTES) -> Tally:
+    """Count the rows of `block`, a part of a file with the value columns `columns`.
+
+    Raises:
+        FileChanged: the file is not the version the block names.
+        ReadFailed: storage failed before the end of the block.
+        NotASeries: a line is longer than any row can be.
+    """
+    with open_reader(block.file) as reader:
+        scan = _Scan(block, columns, spec)
+        _feed(scan, reader, chunk_bytes)
+        return scan.tally()
+
+
+def _feed(scan: _Scan, reader: Reader, chunk_bytes: int) -> None:
+    """Pass the block's bytes to `scan`, a chunk at a time; the unread rest moves to the front."""
+    block = scan.block
+    # One byte more at the left tells whether a row begins exactly at the cut.
+    base = max(block.start - 1, block.data_start)
+    skip_line = block.start > block.data_start
+    buffer = bytearray(min(chunk_bytes, max(block.stop - base, 0) + _TAIL_BYTES) + PADDING)
+    filled = 0
+    while True:
+        offset = base + filled
+        room = len(buffer) - PADDING - filled
+        if room == 0:
+            buffer = _grown(buffer, block)
+            continue
+        wanted = min(room, max(block.stop - offset, _TAIL_BYTES))
+        with memoryview(buffer) as view:
+            count = reader.read_into(offset, view[filled : filled + wanted])
+        ended = count < wanted
+        filled += count
+        scan.bytes_read += count
+        if ended and filled and buffer[filled - 1] != kernel.NEWLINE:
+            buffer[filled] = kernel.NEWLINE
+            filled += 1
+        whole = buffer.rfind(b"\n", 0, filled) + 1
+        place = 0
+        if skip_line and whole:
+            place = buffer.find(b"\n", 0, filled) + 1
+            skip_line = False
+        if not skip_line:
+            place = scan.lines(buffer, place, whole, base)
+        if ended or scan.finished:
+            return
+        rest = filled - place
+        buffer[:rest] = buffer[place:filled]
+        base, filled = base + place, rest
+
+
+def _grown(buffer: bytearray, block: Block) -> bytearray:
+    if len(buffer) > _MOST_LINE_BYTES:
+        raise NotASeries(
+            f"{block.file.url} has a line of more than {_MOST_LINE_BYTES:,} bytes near byte {block.start:,}.",
+            hint="A row is one sample of all entities; is this file text with line ends?",
+        )
+    return buffer + bytearray(len(buffer) - PADDING)
+
+
+class _Scan:
+    """The state of scanning one block: registers of the kernel and the tables folded so far."""
+
+    def __init__(self, block: Block, columns: tuple[str, ...], spec: ScanSpec) -> None:
+        self.block = block
+        self.columns = columns
+        self.spec = spec
+        self.params: Params = spec.params(len(columns))
+        self.registers: Registers = kernel.new_registers(self.params)
+        self.finished = False
+        self.bytes_read = 0
+        self.windows = ["", *(window.name for window in spec.windows)]
+        self.values = {name: ValueCounts.empty(spec.limit) for name in self.windows}
+        self.histogram = np.zeros((len(self.windows), self.params.span + STAGES), np.int64)
+        self.cells_unfolded = 0
+        self.steps = ValueCounts.empty(spec.limit)
+        self.hours = GroupStats.empty("i8")
+        self.spots: dict[str, Spots] = {}
+        self.first_ms: int | None = None
+        self.last_ms: int | None = None
+        self.missing_slots = 0
+
+    def lines(self, buffer: bytearray, place: int, whole: int, base: int) -> int:
+        """Count whole lines of `buffer` from `place` on; the place of the first line not used up."""
+        array = np.frombuffer(buffer, np.uint8)
+        stop = min(whole, max(self.block.stop - base, 0))
+        place = self._run(array, place, stop, base, peek=False)
+        if place >= self.block.stop - base and place < whole:
+            self._run(array, place, place + 1, base, peek=True)
+            self.finished = True
+        return place
+
+    def _run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
+        solved_at: list[int] = []
+        solved: list[float] = []
+        while True:
+            place, why = kernel.scan_lines(
+                array,
+                place,
+                stop,
+                base,
+                peek,
+                self.params,
+                self.registers,
+                np.array(solved_at, np.int64),
+                np.array(solved, np.float64),
+            )
+            if why == kernel.ASK_FLOAT:
+                asked = int(self.registers.at[kernel.ASKED])
+                solved_at.append(asked)
+                solved.append(float(_cell_text(array, asked)))
+                continue
+            self._fold(array, base)
+            if why == kernel.DONE:
+                return place
+
+    def _fold(self, array: NDArray[np.uint8], base: int) -> None:
+        """Take what the kernel collected into the tables."""
+        r = self.registers
+        self._fold_stamps(r.stamps[: r.at[kernel.STAMPS]])
+        rows = int(r.at[kernel.STAMPS])
+        r.at[kernel.STAMPS] = 0
+        self.cells_unfolded += rows * self.params.columns
+        if self.cells_unfolded > _MOST_CELLS:
+            self._fold_histogram()
+        self._fold_reals()
+        self._fold_hours()
+        if r.at[kernel.ADDED] >= kernel.HEADROOM:
+            normalise(r.limbs)
+            normalise(r.sum_limbs)
+            r.at[kernel.ADDED] = 0
+        for kind, rule in _RULES.items():
+            self._fold_places(array, base, kind, rule)
+
+    def _fold_stamps(self, stamps: IntArray) -> None:
+        own = stamps[stamps[:, 2] != PEEKED, 0]
+        if len(own):
+            first, last = int(own.min()), int(own.max())
+            self.first_ms = first if self.first_ms is None else min(self.first_ms, first)
+            self.last_ms = last if self.last_ms is None else max(self.last_ms, last)
+        known = stamps[stamps[:, 1] != NEVER]
+        steps = known[:, 1]
+        if not len(steps):
+            return
+        self.steps = self.steps.merge(ValueCounts.of(steps.astype(np.float64), limit=self.spec.limit))
+        self._spot_steps("duplicate-time", known[steps == 0])
+        self._spot_steps("disordered-time", known[steps < 0])
+        interval = self.spec.interval_ms
+        if interval:
+            gaps = known[steps > self.spec.gap_intervals * interval]
+            self.missing_slots += int((np.rint(gaps[:, 1] / interval) - 1).sum())
+            self._spot_steps("gap", gaps)
+
+    def _spot_steps(self, rule: str, found: IntArray) -> None:
+        if len(found):
+            first = tuple(
+                Spot(self.block.file.url, int(place), *self._line(int(line)), None, _iso(int(ms)))
+                for ms, _, line, place in found[:EXAMPLES_KEPT]
+            )
+            self._add_spots(rule, Spots(len(found), first))
+
+    def _line(self, line: int) -> tuple[int, int]:
+        """Block and line of a stamp; a peeked line is the first of the next block."""
+        return (self.block.stop, 1) if line == PEEKED else (self.block.start, line)
+
+    def _add_spots(self, rule: str, spots: Spots) -> None:
+        self.spots[rule] = self.spots.get(rule, Spots()).merge(spots)
+
+    def _fold_places(self, array: NDArray[np.uint8], base: int, kind: int, rule: str) -> None:
+        r = self.registers
+        seen = int(r.events[kind])
+        if not seen:
+            return
+        first = []
+        for line, column, place in r.places[kind, : min(seen, EXAMPLES_KEPT)].tolist():
+            name = self.columns[column] if column >= 0 else None
+            text = _cell_text(array, place) if column >= 0 or kind == kernel.BAD_TIME else None
+            first.append(Spot(self.block.file.url, base + place, self.block.start, line, name, text))
+        self._add_spots(rule, Spots(seen, tuple(first)))
+        r.events[kind] = 0
+
+    def _fold_histogram(self) -> None:
+        r = self.registers
+        self.histogram += r.histogram.reshape(len(self.windows), -1, self.params.span + STAGES).sum(axis=1)
+        r.histogram[:] = 0
+        self.cells_unfolded = 0
+
+    def _fold_reals(self) -> None:
+        r = self.registers
+        filled = int(r.at[kernel.REALS])
+        if not filled:
+            return
+        for window, name in enumerate(self.windows):
+            values = r.real_values[:filled][r.real_windows[:filled] == window]
+            if len(values):
+                self._add_values(name, ValueCounts.of(values, limit=self.spec.limit))
+        r.at[kernel.REALS] = 0
+
+    def _add_values(self, window: str, table: ValueCounts) -> None:
+        if self.spec.ranges is not None:
+            table = table.within(self.spec.ranges.lows, self.spec.ranges.highs)
+        self.values[window] = self.values[window].merge(table)
+
+    def _fold_hours(self) -> None:
+        r = self.registers
+        n = int(r.at[kernel.HOURS])
+        for hour in range(n):
+            key, count, zero, total = r.hours[hour].tolist()
+            self.hours = self.hours.merge(
+                GroupStats(
+                    np.array([key], np.int64),
+                    np.array([count], np.int64),
+                    np.array([zero], np.int64),
+                    np.array([total], np.int64),
+                    ExactSums.from_limbs(r.hour_limbs[hour : hour + 1]),
+                    r.hour_range[hour, :1].copy(),
+                    r.hour_range[hour, 1:].copy(),
+                    np.zeros((1, 2), np.int64),
+                )
+            )
+        r.hour_limbs[:n] = 0
+        r.at[kernel.HOURS] = 0
+
+    def tally(self) -> Tally:
+        """Everything counted in the block."""
+        r, p = self.registers, self.params
+        kernel.flush_hour(p, r)
+        self._fold_hours()
+        self._fold_histogram()
+        scale = 10.0**p.decimals
+        for window, name in enumerate(self.windows):
+            counts = self.histogram[window, STAGES:]
+            filled = np.flatnonzero(counts)
+            self._add_values(name, ValueCounts.of(filled / scale, counts[filled], self.spec.limit))
+        rows = int(r.at[kernel.ROWS])
+        return Tally(
+            decimals=p.decimals,
+            bytes_read=self.bytes_read,
+            rows=rows,
+            outside_rows=int(r.at[kernel.OUTSIDE]),
+            blanks=int(self.histogram[:, BLANK + STAGES].sum()),
+            bad_cells=int(self.histogram[:, BAD + STAGES].sum()),
+            first_ms=self.first_ms,
+            last_ms=self.last_ms,
+            missing_slots=self.missing_slots,
+            values=self.values,
+            zeros={name: int(self.histogram[w, STAGES]) for w, name in enumerate(self.windows)},
+            entities=GroupStats(
+                np.array(self.columns, np.str_) if self.columns else np.empty(0, "U1"),
+                r.sum_count,
+                r.sum_zero,
+                r.sum_total,
+                ExactSums.from_limbs(r.sum_limbs),
+                r.sum_least,
+                r.sum_most,
+                r.changed.T.copy(),
+            ),
+            hours=self.hours,
+            steps=self.steps,
+            zones={int(code): int(r.zones[code]) for code in np.flatnonzero(r.zones)},
+            spots=self.spots,
+            lines={(self.block.file.url, self.block.start): (self.block.stop, int(r.at[kernel.LINES]))},
+        )
+
+
+def _cell_text(array: NDArray[np.uint8], place: int) -> str:
+    """The text from `place` to the next delimiter or quote, for a message or for `float`."""
+    piece = array[place : place + 4096].tobytes()
+    quoted = piece[:1] == b'"'
+    ends = [at for at in (piece.find(mark, int(quoted)) for mark in ((b'"', b"\n") if quoted else (b",", b"\n", b'"'))) if at >= 0]
+    return piece[: min(ends, default=len(piece))].strip(b'" \t\r').decode("utf-8", "replace")
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")

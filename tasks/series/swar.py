@@ -1,0 +1,73 @@
+"""Eight bytes at a time: loads and tricks that the compiled parsers share.
+
+SWAR ("SIMD within a register") treats a 64-bit word as eight bytes. The caller
+guarantees that eight bytes can be read at the offset; buffers of the scan are
+padded for that (`PADDING`). Formulas: Warren, Hacker's Delight, 2nd ed., 6-1
+(zero byte), and the pairwise digit sum by multiplication.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+PADDING = 64
+
+U8 = np.uint64(8)
+ONES = np.uint64(0x0101010101010101)
+HIGHS = np.uint64(0x8080808080808080)
+ZEROS = np.uint64(0x3030303030303030)
+_ABOVE_NINE = np.uint64(0x7676767676767676)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_MUL1 = np.uint64(0x000F424000000064)
+_MUL2 = np.uint64(0x0000271000000001)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load64(typingctx: Any, array: Any, offset: Any) -> Any:
+    """`load64(bytes, offset)`: the eight bytes at `offset` as a little-endian uint64, any alignment."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.gep(data, [args[1]])
+        word = builder.bitcast(place, ir.IntType(64).as_pointer())
+        loaded = builder.load(word)
+        loaded.align = 1
+        return loaded
+
+    return types.uint64(array, types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(typingctx: Any, word: Any) -> Any:
+    """`trailing_zeros(word)`: the number of zero bits below the lowest one bit of a non-zero uint64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def zero_bytes(word: np.uint64) -> np.uint64:
+    """Non-zero where `word` has a zero byte; the lowest set bit is the top bit of the first one."""
+    return (word - ONES) & ~word & HIGHS
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def not_digits(values: np.uint64) -> np.uint64:
+    """Non-zero where a byte of `values` (characters XOR '0') is above nine."""
+    return ((values + _ABOVE_NINE) | values) & HIGHS
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def eight_digits(values: np.uint64) -> np.uint64:
+    """The number whose decimal digits are the bytes of `values`, the first digit in the lowest byte."""
+    pairs = values * np.uint64(10) + (values >> U8)
+    upper = (pairs & _PAIRS) * _MUL1
+    lower = ((pairs >> np.uint64(16)) & _PAIRS) * _MUL2
+    return (upper + lower) >> np.uint64(32)
