@@ -30,7 +30,9 @@ class Rule(BaseModel):
 
 
 def _rules(*rows: tuple[str, Severity, str]) -> Mapping[str, Rule]:
-    return MappingProxyType({id_: Rule(id=id_, severity=severity, meaning=meaning) for id_, severity, meaning in rows})
+    return MappingProxyType(
+        {id_: Rule(id=id_, severity=severity, meaning=meaning) for id_, severity, meaning in rows}
+    )
 
 
 RULES = _rules(
@@ -60,8 +62,16 @@ RULES = _rules(
     ("out-of-range", "warning", "a value is physically impossible; it is kept and reported"),
     ("repeated-pairs", "info", "values change on every second row only: they are collected at half the rate"),
     ("unknown-metric", "info", "the catalogue does not know the metric; its contract is inferred"),
-    ("order-assumed", "info", "only the byte range of the period was read; the rest is taken to be sorted by time"),
-    ("mixed-type-node", "info", "rows of one node look like different server types; the node's majority decides"),
+    (
+        "order-assumed",
+        "info",
+        "only the period's byte range was read; the file is taken to be sorted by time",
+    ),
+    (
+        "mixed-type-node",
+        "info",
+        "rows of a node look like different server types; its majority decides",
+    ),
 )
 
 

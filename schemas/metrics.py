@@ -81,6 +81,10 @@ def _dcgm(
     )
 
 
+def _ratio(name: str, field: str, meaning: str) -> Metric:
+    return _dcgm(name, field, meaning, "%", 0, 100, scale=100, decimals=3)
+
+
 def _node(name: str, field: str, meaning: str, unit: str, high: float, scale: float) -> Metric:
     return Metric(
         name=name,
@@ -98,28 +102,26 @@ def _node(name: str, field: str, meaning: str, unit: str, high: float, scale: fl
 
 
 _ENTRIES = (
-    _dcgm("XID_ERRORS", "DCGM_FI_DEV_XID_ERRORS", "last XID error code, a latched gauge; 0 is healthy", "code", 0, 1000),
+    _dcgm(
+        "XID_ERRORS",
+        "DCGM_FI_DEV_XID_ERRORS",
+        "last XID error code, a latched gauge; 0 is healthy",
+        "code",
+        0,
+        1000,
+    ),
     _dcgm("GPU_TEMP", "DCGM_FI_DEV_GPU_TEMP", "core temperature", "°C", 1, 110),
     _dcgm("MEMORY_TEMP", "DCGM_FI_DEV_MEMORY_TEMP", "memory temperature", "°C", 1, 120),
     _dcgm("MEM_CLOCK", "DCGM_FI_DEV_MEM_CLOCK", "memory clock", "MHz", 0, 10_000),
     _dcgm("MEM_COPY_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "memory bandwidth utilisation", "%", 0, 100),
     _dcgm("FB_FREE", "DCGM_FI_DEV_FB_FREE", "free framebuffer memory", "MiB", 0, 81_920),
     _dcgm("FB_USED", "DCGM_FI_DEV_FB_USED", "used framebuffer memory", "MiB", 0, 81_920),
-    _dcgm("DRAM_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE", "cycles with memory traffic", "%", 0, 100, scale=100, decimals=3),
+    _ratio("DRAM_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE", "cycles with memory traffic"),
     _dcgm("POWER_USAGE", "DCGM_FI_DEV_POWER_USAGE", "power draw of the GPU", "W", 30, 700, decimals=1),
     _dcgm("GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL", "time with at least one kernel running", "%", 0, 100),
-    _dcgm(
-        "PIPE_TENSOR_ACTIVE",
-        "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
-        "cycles with tensor cores active",
-        "%",
-        0,
-        100,
-        scale=100,
-        decimals=3,
-    ),
-    _dcgm("SM_ACTIVE", "DCGM_FI_PROF_SM_ACTIVE", "cycles with at least one warp on an SM", "%", 0, 100, scale=100, decimals=3),
-    _dcgm("SM_OCCUPANCY", "DCGM_FI_PROF_SM_OCCUPANCY", "resident warps of those possible", "%", 0, 100, scale=100, decimals=3),
+    _ratio("PIPE_TENSOR_ACTIVE", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "cycles with tensor cores active"),
+    _ratio("SM_ACTIVE", "DCGM_FI_PROF_SM_ACTIVE", "cycles with at least one warp on an SM"),
+    _ratio("SM_OCCUPANCY", "DCGM_FI_PROF_SM_OCCUPANCY", "resident warps of those possible"),
     _node("NODE_CPU_UTILIZATION", "node_cpu_seconds_total", "CPU time not idle", "%", 100, 100),
     _node("NODE_MEMORY_UTILIZATION", "node_memory_MemAvailable_bytes", "host memory in use", "%", 100, 100),
     _node(
@@ -175,7 +177,9 @@ def load_catalogue(path: Path | str) -> Catalogue:
                 hint=f"Write one table a metric: [{name}] with meaning, source, unit.",
             )
         try:
-            added[name] = Metric(**{"source": "inferred", "unit": "unknown", "meaning": name, **fields, "name": name})
+            added[name] = Metric(
+                **{"source": "inferred", "unit": "unknown", "meaning": name, **fields, "name": name}
+            )
         except (ValidationError, TypeError) as error:
             raise UsageError(f"The catalogue {path} has no valid entry [{name}]: {error}") from error
     return MappingProxyType({**CATALOGUE, **added})

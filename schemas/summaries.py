@@ -23,7 +23,6 @@ WHOLE = "all"
 # The unit of a column that holds values of many metrics: that of the row's metric.
 OF_THE_METRIC = "unit of the metric"
 
-
 _CLUSTER = "name of the cluster"
 _METRIC = "name of the metric, as in the catalogue"
 _HOW_MANY = "number of values the statistics stand on"
@@ -185,7 +184,7 @@ PICKLES: tuple[PickleLayout, ...] = (
     PickleLayout(
         name="util_gpu_pai",
         pairs=(Pair(cluster="pai", metric="GPU_UTIL"),),
-        note="the published file is a digitised curve of 74 points; here it has the 1,000 levels of the others",
+        note="the published file is a digitised curve of 74 points; here it has 1,000 levels as the others",
     ),
     _two("util_cpu_mem_seren", "seren", "NODE_CPU_UTILIZATION", "NODE_MEMORY_UTILIZATION"),
     _two("util_cpu_mem_kalos", "kalos", "NODE_CPU_UTILIZATION", "NODE_MEMORY_UTILIZATION"),

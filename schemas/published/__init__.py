@@ -44,7 +44,7 @@ def published_levels() -> FloatArray:
 
 
 def published_series() -> tuple[PublishedSeries, ...]:
-    """Every pair that `published_quantiles` knows, repeated pairs included, in the order of pickle and pair."""
+    """Every pair that `published_quantiles` knows, repeated pairs included, sorted by pickle and pair."""
     return tuple(sorted({*_columns(), *(PublishedSeries(*copy) for copy in COPIES)}))
 
 

@@ -40,7 +40,7 @@ POWERS = np.array([10**n for n in range(10)], np.uint64)
 _FLOAT_POWERS = np.array([float(10**n) for n in range(10)])
 
 # The words pandas' reader takes for a missing value, besides nan in any case and sign.
-_WORDS = (b"#N/A", b"#N/A N/A", b"#NA", b"-1.#IND", b"-1.#QNAN", b"1.#IND", b"1.#QNAN")
+_WORDS: tuple[bytes, ...] = (b"#N/A", b"#N/A N/A", b"#NA", b"-1.#IND", b"-1.#QNAN", b"1.#IND", b"1.#QNAN")
 _WORDS += (b"<NA>", b"N/A", b"NA", b"NULL", b"None", b"n/a", b"null")
 _WORD_BYTES = np.zeros((len(_WORDS), 16), np.uint8)
 for _i, _word in enumerate(_WORDS):
@@ -48,7 +48,7 @@ for _i, _word in enumerate(_WORDS):
 _WORD_LENGTHS = np.array([len(word) for word in _WORDS], np.int64)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
 def fast_cell(word: np.uint64, last: bool, decimals: int, span: int) -> tuple[int, int]:
     """The staged cell in the eight bytes `word` that start it, and its length without the delimiter.
 
@@ -65,7 +65,7 @@ def fast_cell(word: np.uint64, last: bool, decimals: int, span: int) -> tuple[in
     text = word & ((_1 << np.uint64(8 * length)) - _1)
     points = zero_bytes(text ^ _POINTS)
     digits = length
-    fraction = np.int64(0)
+    fraction = 0
     if points != 0:
         point = trailing_zeros(points) >> 3
         fraction = length - point - 1
@@ -76,7 +76,7 @@ def fast_cell(word: np.uint64, last: bool, decimals: int, span: int) -> tuple[in
                 return SLOW, 0
             text = text & below
             digits = point
-            fraction = np.int64(0)
+            fraction = 0
         else:
             text = (text & below) | ((text >> U8) & ~below)
             digits = length - 1
@@ -87,19 +87,24 @@ def fast_cell(word: np.uint64, last: bool, decimals: int, span: int) -> tuple[in
     values = (text << empty) ^ (ZEROS << empty)
     if not_digits(values) != 0:
         return SLOW, 0
-    value = np.int64(eight_digits(values) * POWERS[decimals - fraction])
+    value = int(eight_digits(values) * POWERS[decimals - fraction])
     if value >= span:
         return SLOW, 0
     return value, length
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _is_missing_word(buf: NDArray[np.uint8], start: int, stop: int) -> bool:
     length = stop - start
     place = start
     if length == 4 and (buf[place] == 43 or buf[place] == 45):
         place += 1
-    if stop - place == 3 and buf[place] | 32 == 110 and buf[place + 1] | 32 == 97 and buf[place + 2] | 32 == 110:
+    if (
+        stop - place == 3
+        and buf[place] | 32 == 110
+        and buf[place + 1] | 32 == 97
+        and buf[place + 2] | 32 == 110
+    ):
         return True
     for i in range(len(_WORD_LENGTHS)):
         if _WORD_LENGTHS[i] == length:
@@ -113,7 +118,7 @@ def _is_missing_word(buf: NDArray[np.uint8], start: int, stop: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _bounds(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     """Text range of the cell at `start` without quotes and outer spaces, and the place of its delimiter.
 
@@ -149,19 +154,19 @@ def _bounds(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     return begin, stop, end
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def fixed_point(value: float, decimals: int, span: int) -> int:
     """The k with value == k / 10**decimals and 0 ≤ k < span, or GENERAL where there is none."""
     scaled = value * _FLOAT_POWERS[decimals]
     if not (scaled > -0.5 and scaled < span):
         return GENERAL
-    k = np.int64(np.rint(scaled))
+    k = int(np.rint(scaled))
     if k < span and k / _FLOAT_POWERS[decimals] == value:
         return k
     return GENERAL
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def any_cell(
     buf: NDArray[np.uint8],
     start: int,

@@ -56,7 +56,8 @@ def parse_zone(name: str) -> tzinfo:
         return ZoneInfo(name.strip())
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"'{name}' is not a time zone.", hint="Give an offset such as +08:00 or a name such as Asia/Shanghai."
+            f"'{name}' is not a time zone.",
+            hint="Give an offset such as +08:00 or a name such as Asia/Shanghai.",
         ) from error
 
 
@@ -90,18 +91,18 @@ def _offset_ms(zone: tzinfo, utc_ms: int) -> int:
     return int((offset or timedelta()).total_seconds()) * 1000
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _number(buf: NDArray[np.uint8], start: int, digits: int) -> int:
     value = 0
     for i in range(start, start + digits):
-        digit = np.int64(buf[i]) - 48
+        digit = int(buf[i]) - 48
         if digit < 0 or digit > 9:
             return -1
         value = value * 10 + digit
     return value
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _days(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 in the proleptic Gregorian calendar, or -1 for a day that does not exist."""
     if year < 1970 or year > 2200 or month < 1 or month > 12 or day < 1:
@@ -120,18 +121,18 @@ def _days(year: int, month: int, day: int) -> int:
     return shifted * 365 + shifted // 4 - shifted // 100 + shifted // 400 + in_year - 719_468
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _fraction_ms(buf: NDArray[np.uint8], start: int) -> tuple[int, int]:
     """Milliseconds (truncated) of the digits at `start`, and where they end; -1 without a digit."""
     place, value, weight = start, 0, 100
     while 48 <= buf[place] <= 57:
-        value += (np.int64(buf[place]) - 48) * weight
+        value += (int(buf[place]) - 48) * weight
         weight //= 10
         place += 1
     return (value if place > start else -1), place
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _iso(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     """Wall-clock ms, zone code and end of `YYYY-MM-DD[T ]HH:MM[:SS[.f]][offset]`; ms -1 if it is none."""
     none = (-1, NAIVE, start)
@@ -172,12 +173,12 @@ def _iso(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     return ms, NAIVE, place
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _epoch(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     """UTC ms, zone code and end of an epoch number with optional decimals; ms -1 if it is none."""
     place, value = start, 0
     while 48 <= buf[place] <= 57 and place - start < 15:
-        value = value * 10 + np.int64(buf[place]) - 48
+        value = value * 10 + int(buf[place]) - 48
         place += 1
     if place == start:
         return -1, NAIVE, start
@@ -190,7 +191,7 @@ def _epoch(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     return value * 1000 + fraction, EPOCH_S, place
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def read_time(
     buf: NDArray[np.uint8], start: int, wall_from: NDArray[np.int64], offset_ms: NDArray[np.int64]
 ) -> tuple[int, int, int]:
@@ -210,7 +211,7 @@ def read_time(
             if len(wall_from) == 0:
                 ms = -1
             else:
-                ms -= offset_ms[np.searchsorted(wall_from, ms, side="right") - 1]
+                ms -= int(offset_ms[np.searchsorted(wall_from, ms, side="right") - 1])
     else:
         ms, zone, place = _epoch(buf, place)
     if quoted and ms >= 0:

@@ -56,7 +56,9 @@ class ValueCounts:
         return cls(np.empty(0, np.uint64), np.empty(0, np.int64), 0, limit)
 
     @classmethod
-    def of(cls, values: FloatArray, counts: IntArray | None = None, limit: int = DEFAULT_LIMIT) -> ValueCounts:
+    def of(
+        cls, values: FloatArray, counts: IntArray | None = None, limit: int = DEFAULT_LIMIT
+    ) -> ValueCounts:
         """Count finite `values`, each `counts[i]` times (once by default); any order, repeats allowed."""
         return _collect(order_keys(np.ascontiguousarray(values, np.float64)), counts, 0, limit)
 

@@ -26,7 +26,7 @@ def published_levels() -> FloatArray:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which order statistics the quantiles of `count` values need: `lower[i]`, `upper[i]`, weight `share[i]`."""
+    """Order statistics the quantiles of `count` values need: `lower[i]`, `upper[i]`, weight `share[i]`."""
 
     lower: IntArray
     upper: IntArray

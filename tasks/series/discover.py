@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from fsspec.core import url_to_fs
 
 from schemas.errors import SourceError, UsageError
-from schemas.ipmi import FOLDER_CLUSTER, IPMI_FILES
+from schemas.ipmi import FOLDER_CLUSTER
 from tasks.storage.source import FileRef, is_local, stat_file
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst")
@@ -26,12 +25,11 @@ _PART = re.compile(r"^(?P<metric>.+?)-(?P<part>\d{4}(?:-\d{2}){0,2})$")
 
 @dataclass(frozen=True)
 class SeriesFiles:
-    """The files of one series, in the order of their names; `form` is how their rows are laid out."""
+    """The files of one series, in the order of their names."""
 
     cluster: str
     name: str
     files: tuple[FileRef, ...]
-    form: Literal["wide", "ipmi"] = "wide"
 
     @property
     def label(self) -> str:
@@ -40,7 +38,7 @@ class SeriesFiles:
 
 
 def discover(source: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] = ()) -> list[SeriesFiles]:
-    """All series of `source`, sorted by cluster and name; only the named clusters and metrics if any are named.
+    """All series of `source`, sorted by cluster and name; only those of the named clusters and metrics.
 
     Raises:
         SourceError: there is nothing at `source`, or no series file in it.
@@ -51,7 +49,7 @@ def discover(source: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ..
     if not found:
         raise SourceError(
             f"{source} holds no series file ({', '.join(SUFFIXES)}).",
-            hint="Give a folder with data/utilization/<cluster>/<METRIC>.csv, a folder of series files, or one file.",
+            hint="Give a folder with data/utilization/<cluster>/<METRIC>.csv, a folder, or one file.",
         )
     found.sort(key=lambda series: (series.cluster, series.name))
     _require(clusters, {series.cluster for series in found}, "cluster", source)
@@ -89,7 +87,10 @@ def _folders(source: str) -> list[tuple[str, list[str]]]:
             if fs.isdir(f"{path}/{released}"):
                 return _subfolders(fs, f"{path}/{released}", source)
         if not fs.isdir(path):
-            raise SourceError(f"There is nothing at {source}.", hint="Check the path, or make a sample: acmetrace sample DEST.")
+            raise SourceError(
+                f"There is nothing at {source}.",
+                hint="Check the path, or make a sample: acmetrace sample DEST.",
+            )
         own = _files(fs, path, source)
         name = path.rstrip("/").rsplit("/", 1)[-1]
         return [(FOLDER_CLUSTER.get(name, name), own)] if own else _subfolders(fs, path, source)
@@ -113,7 +114,7 @@ def _files(fs: object, path: str, source: str) -> list[str]:
 
 
 def _series_of(cluster: str, urls: list[str]) -> list[SeriesFiles]:
-    """Files grouped to series. An unsplit file stands for its parts, an unpacked one for its packed copies."""
+    """Files grouped to series. An unsplit file replaces its parts, an unpacked one its packed copies."""
     groups: dict[str, dict[str, str]] = {}
     for url in sorted(urls, key=len, reverse=True):
         metric, part = series_name(url)
@@ -122,7 +123,7 @@ def _series_of(cluster: str, urls: list[str]) -> list[SeriesFiles]:
     for metric, parts in groups.items():
         chosen = [parts[""]] if "" in parts else [parts[part] for part in sorted(parts)]
         files = tuple(stat_file(url) for url in chosen)
-        found.append(SeriesFiles(cluster, metric, files, "ipmi" if metric in IPMI_FILES else "wide"))
+        found.append(SeriesFiles(cluster, metric, files))
     return found
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ def parse_float(buf: NDArray[np.uint8], start: int, stop: int) -> tuple[int, flo
       blanks around the number, underscores between digits, `inf`, `infinity` and
       `nan` in any case.
     - HARD: undecided, with NaN; `float` decides. Only texts of more than 19
-      significant digits, and about one in 2000 of those.
+      significant digits, and about one in 600 of random ones.
     """
     i = np.int64(start)
     end = np.int64(stop)

@@ -7,7 +7,9 @@ where its rows begin. Which cells are right or wrong is not decided here.
 from __future__ import annotations
 
 import csv
+import json
 import re
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 
@@ -47,6 +49,19 @@ class Head:
     def has_rows(self) -> bool:
         """Whether any row was seen."""
         return bool(self.sample.strip())
+
+    def to_bytes(self) -> bytes:
+        """All but the file, as packed JSON and the sample."""
+        meta = json.dumps([self.names, self.data_start, self.naive]).encode()
+        return zlib.compress(len(meta).to_bytes(8, "big") + meta + self.sample, 1)
+
+    @classmethod
+    def from_bytes(cls, file: FileRef, data: bytes) -> Head:
+        """The inverse of `to_bytes` for the same version of `file`."""
+        text = zlib.decompress(data)
+        stop = 8 + int.from_bytes(text[:8], "big")
+        names, data_start, naive = json.loads(text[8:stop])
+        return cls(file, tuple(names), _unique(names), data_start, text[stop:], naive)
 
 
 def read_head(file: FileRef, time_column: str = "Time") -> Head:

@@ -76,7 +76,7 @@ class Registers(NamedTuple):
     reals: NDArray[np.float64]
     previous: NDArray[np.int32]
     histogram: NDArray[np.int32]
-    count: NDArray[np.int32]
+    filled: NDArray[np.int32]
     zero: NDArray[np.int32]
     total: NDArray[np.int64]
     least: NDArray[np.uint32]
@@ -121,7 +121,7 @@ def new_registers(params: Params) -> Registers:
         reals=np.zeros(n, np.float64),
         previous=np.zeros(n, np.int32),
         histogram=np.zeros((windows * copies(params.span), params.span + STAGES), np.int32),
-        count=np.zeros(n, np.int32),
+        filled=np.zeros(n, np.int32),
         zero=np.zeros(n, np.int32),
         total=np.zeros(n, np.int64),
         least=np.full(n, np.iinfo(np.uint32).max, np.uint32),
@@ -150,7 +150,7 @@ def new_registers(params: Params) -> Registers:
     )
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def next_line(buf: NDArray[np.uint8], place: int) -> int:
     """The place behind the next line feed."""
     newlines = ONES * np.uint64(NEWLINE)
@@ -161,7 +161,7 @@ def next_line(buf: NDArray[np.uint8], place: int) -> int:
         place += 8
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _cell_place(buf: NDArray[np.uint8], line: int, column: int) -> int:
     """Where the value cell `column` (from 0) of the line at `line` begins."""
     place, commas, quoted = line, 0, False
@@ -174,7 +174,7 @@ def _cell_place(buf: NDArray[np.uint8], line: int, column: int) -> int:
     return place
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _note(r: Registers, kind: int, column: int, place: int) -> None:
     seen = r.events[kind]
     if seen < EXAMPLES_KEPT:
@@ -184,7 +184,7 @@ def _note(r: Registers, kind: int, column: int, place: int) -> None:
     r.events[kind] = seen + 1
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _stage(
     buf: NDArray[np.uint8],
     place: int,
@@ -228,7 +228,7 @@ def _stage(
     return place, general, bad
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _compare(p: Params, r: Registers, ms: int) -> None:
     """Count, by column and parity of the sampling slot, what differs from the row one interval before."""
     if p.interval <= 0 or r.at[PREVIOUS_MS] == NEVER or ms - r.at[PREVIOUS_MS] != p.interval:
@@ -239,7 +239,7 @@ def _compare(p: Params, r: Registers, ms: int) -> None:
         changed[c] += (staged[c] >= 0) & (previous[c] >= 0) & (staged[c] != previous[c])
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _count_fixed(p: Params, r: Registers, window: int) -> None:
     """Add the staged row to the histogram and to the sums of the hour."""
     n = p.columns
@@ -252,9 +252,9 @@ def _count_fixed(p: Params, r: Registers, window: int) -> None:
         second[staged[c + 1] + STAGES] += 1
     if n & 1:
         first[staged[n - 1] + STAGES] += 1
-    count, zero = r.count, r.zero
+    filled, zero = r.filled, r.zero
     for c in range(n):
-        count[c] += staged[c] >= 0
+        filled[c] += staged[c] >= 0
         zero[c] += staged[c] == 0
     total, most, least = r.total, r.most, r.least
     for c in range(n):
@@ -267,7 +267,7 @@ def _count_fixed(p: Params, r: Registers, window: int) -> None:
         previous[c] = staged[c]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _count_general(p: Params, r: Registers, window: int) -> None:
     """Hand the row's doubles on, and add them to the sums of the hour."""
     filled = first = r.at[REALS]
@@ -285,7 +285,7 @@ def _count_general(p: Params, r: Registers, window: int) -> None:
     r.at[ADDED] += filled - first
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _check_range(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, general: int) -> None:
     """Note the values of the staged row that are out of the physical range."""
     scale = 10.0**p.decimals
@@ -305,7 +305,7 @@ def _check_range(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, gen
             _note(r, OUT_OF_RANGE, c, line if known else _cell_place(buf, line, c))
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def flush_hour(p: Params, r: Registers) -> None:
     """Close the current hour: one record of it, and its sums per column to the sums per entity."""
     scale = 10.0**p.decimals
@@ -314,9 +314,9 @@ def flush_hour(p: Params, r: Registers) -> None:
     slot = r.at[HOURS]
     for c in range(p.columns):
         low, high = r.real_least[c], r.real_most[c]
-        if r.count[c] > 0:
+        if r.filled[c] > 0:
             low, high = min(low, r.least[c] / scale), max(high, r.most[c] / scale)
-        both = np.int64(r.count[c]) + r.real_count[c]
+        both = np.int64(r.filled[c]) + r.real_count[c]
         count += both
         zero += r.zero[c]
         total += r.total[c]
@@ -339,7 +339,7 @@ def flush_hour(p: Params, r: Registers) -> None:
         r.hour_range[slot, 0] = least
         r.hour_range[slot, 1] = most
         r.at[HOURS] = slot + 1
-    r.count[:] = 0
+    r.filled[:] = 0
     r.zero[:] = 0
     r.total[:] = 0
     r.least[:] = np.uint32(0xFFFFFFFF)
@@ -349,7 +349,7 @@ def flush_hour(p: Params, r: Registers) -> None:
     r.real_most[:] = -np.inf
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def scan_lines(
     buf: NDArray[np.uint8],
     start: int,

@@ -7,6 +7,8 @@ result says so, so that a report can tell.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from tasks.series.clock import read_time, zone_table
@@ -33,7 +35,7 @@ def bytes_of_period(head: Head, spec: ScanSpec) -> tuple[int, int] | None:
         probe = _Probe(reader, head, spec.timezone)
         places = np.linspace(head.data_start, file.size, _PROBES, endpoint=False).astype(int).tolist()
         times = [time for time in (probe.time_from(place) for place in places) if time is not None]
-        if len(times) < _PROBES // 2 or any(b < a for a, b in zip(times, times[1:], strict=False)):
+        if len(times) < _PROBES // 2 or any(b < a for a, b in itertools.pairwise(times)):
             return None
         first = probe.first_at_or_after(spec.since_ms)
         last = probe.first_at_or_after(spec.until_ms)

@@ -25,6 +25,7 @@ class KeyRanges:
     @classmethod
     def union(cls, parts: list[KeyRanges]) -> KeyRanges:
         """All keys of any part. Ranges that overlap are those of nested bins and melt into one."""
+        parts = [part for part in parts if len(part.lows)]
         if not parts:
             return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
         lows = np.concatenate([part.lows for part in parts])

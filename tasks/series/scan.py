@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from schemas.errors import NotASeries
 from schemas.findings import EXAMPLES_KEPT
 from tasks.series import kernel
-from tasks.series.cells import BAD, BLANK, STAGES
+from tasks.series.cells import BAD, BLANK, NEWLINE, STAGES
 from tasks.series.counts import IntArray, ValueCounts
 from tasks.series.kernel import NEVER, PEEKED, Params, Registers
 from tasks.series.spec import Block, ScanSpec
@@ -39,7 +39,9 @@ _RULES = {
 }
 
 
-def scan_block(block: Block, columns: tuple[str, ...], spec: ScanSpec, chunk_bytes: int = CHUNK_BYTES) -> Tally:
+def scan_block(
+    block: Block, columns: tuple[str, ...], spec: ScanSpec, chunk_bytes: int = CHUNK_BYTES
+) -> Tally:
     """Count the rows of `block`, a part of a file with the value columns `columns`.
 
     Raises:
@@ -73,8 +75,8 @@ def _feed(scan: _Scan, reader: Reader, chunk_bytes: int) -> None:
         ended = count < wanted
         filled += count
         scan.bytes_read += count
-        if ended and filled and buffer[filled - 1] != kernel.NEWLINE:
-            buffer[filled] = kernel.NEWLINE
+        if ended and filled and buffer[filled - 1] != NEWLINE:
+            buffer[filled] = NEWLINE
             filled += 1
         whole = buffer.rfind(b"\n", 0, filled) + 1
         place = 0
@@ -251,6 +253,7 @@ class _Scan:
                 GroupStats(
                     np.array([key], np.int64),
                     np.array([count], np.int64),
+                    np.zeros(1, np.int64),
                     np.array([zero], np.int64),
                     np.array([total], np.int64),
                     ExactSums.from_limbs(r.hour_limbs[hour : hour + 1]),
@@ -289,6 +292,7 @@ class _Scan:
             entities=GroupStats(
                 np.array(self.columns, np.str_) if self.columns else np.empty(0, "U1"),
                 r.sum_count,
+                rows - r.sum_count - r.bad,
                 r.sum_zero,
                 r.sum_total,
                 ExactSums.from_limbs(r.sum_limbs),
@@ -308,7 +312,13 @@ def _cell_text(array: NDArray[np.uint8], place: int) -> str:
     """The text from `place` to the next delimiter or quote, for a message or for `float`."""
     piece = array[place : place + 4096].tobytes()
     quoted = piece[:1] == b'"'
-    ends = [at for at in (piece.find(mark, int(quoted)) for mark in ((b'"', b"\n") if quoted else (b",", b"\n", b'"'))) if at >= 0]
+    ends = [
+        at
+        for at in (
+            piece.find(mark, int(quoted)) for mark in ((b'"', b"\n") if quoted else (b",", b"\n", b'"'))
+        )
+        if at >= 0
+    ]
     return piece[: min(ends, default=len(piece))].strip(b'" \t\r').decode("utf-8", "replace")
 
 

@@ -7,6 +7,7 @@ contract and the look of the first rows, and is the same for all its blocks.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -104,13 +105,16 @@ def cut(head: Head, block_bytes: int, within: tuple[int, int] | None = None) -> 
         return [Block(file, 0, LATEST_MS, head.data_start)]
     first, last = within or (0, file.size)
     edges = [first, *range((first // block_bytes + 1) * block_bytes, last, block_bytes), last]
-    return [Block(file, a, b, head.data_start) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    return [Block(file, a, b, head.data_start) for a, b in itertools.pairwise(edges) if b > a]
 
 
 def month_window(name: str, zone: str = _RELEASE_ZONE) -> Window:
     """The calendar month `YYYY-MM` in the zone of the release."""
     year, month = (int(part) for part in name.split("-"))
-    edges = (datetime(y, m, 1, tzinfo=parse_zone(zone)) for y, m in ((year, month), (year + month // 12, month % 12 + 1)))
+    edges = (
+        datetime(y, m, 1, tzinfo=parse_zone(zone))
+        for y, m in ((year, month), (year + month // 12, month % 12 + 1))
+    )
     since, until = (int(edge.timestamp() * 1000) for edge in edges)
     return Window(name, since, until)
 
@@ -124,11 +128,14 @@ def parse_instant(text: str, zone: str | None) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"'{text}' is not a time.", hint="Write 2023-08-01 or 2023-08-01T00:00:00+08:00.") from error
+        raise UsageError(
+            f"'{text}' is not a time.", hint="Write 2023-08-01 or 2023-08-01T00:00:00+08:00."
+        ) from error
     if moment.tzinfo is None:
         if zone is None:
             raise UsageError(
-                f"The time '{text}' has no zone.", hint=f"Write {text}+08:00 or give --timezone, for example Asia/Shanghai."
+                f"The time '{text}' has no zone.",
+                hint=f"Write {text}+08:00 or give --timezone, for example Asia/Shanghai.",
             )
         moment = moment.replace(tzinfo=parse_zone(zone))
     return int(moment.astimezone(UTC).timestamp() * 1000)
@@ -203,5 +210,5 @@ def _interval_seen(heads: list[Head], timezone: str | None) -> float | None:
             ms, _, _ = read_time(buf, 0, *zone_table(timezone))
             if ms >= 0:
                 times.append(int(ms))
-        steps += [b - a for a, b in zip(times, times[1:], strict=False) if b > a]
+        steps += [b - a for a, b in itertools.pairwise(times) if b > a]
     return statistics.mode(steps) / 1000 if steps else None

@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 PADDING = 64
 
@@ -27,9 +28,8 @@ _MUL1 = np.uint64(0x000F424000000064)
 _MUL2 = np.uint64(0x0000271000000001)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def load64(typingctx: Any, array: Any, offset: Any) -> Any:
-    """`load64(bytes, offset)`: the eight bytes at `offset` as a little-endian uint64, any alignment."""
+@intrinsic
+def _load64(typingctx: Any, array: Any, offset: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -42,9 +42,8 @@ def load64(typingctx: Any, array: Any, offset: Any) -> Any:
     return types.uint64(array, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """`trailing_zeros(word)`: the number of zero bits below the lowest one bit of a non-zero uint64."""
+@intrinsic
+def _trailing_zeros(typingctx: Any, word: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -52,19 +51,31 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
+def load64(array: NDArray[np.uint8], offset: int) -> np.uint64:
+    """The eight bytes at `offset` as a little-endian uint64, any alignment."""
+    return _load64(array, offset)  # type: ignore[call-arg]
+
+
+@njit(inline="always")
+def trailing_zeros(word: np.uint64) -> int:
+    """The number of zero bits below the lowest one bit of a non-zero word."""
+    return _trailing_zeros(word)  # type: ignore[call-arg]
+
+
+@njit(inline="always")
 def zero_bytes(word: np.uint64) -> np.uint64:
     """Non-zero where `word` has a zero byte; the lowest set bit is the top bit of the first one."""
     return (word - ONES) & ~word & HIGHS
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
 def not_digits(values: np.uint64) -> np.uint64:
     """Non-zero where a byte of `values` (characters XOR '0') is above nine."""
     return ((values + _ABOVE_NINE) | values) & HIGHS
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
 def eight_digits(values: np.uint64) -> np.uint64:
     """The number whose decimal digits are the bytes of `values`, the first digit in the lowest byte."""
     pairs = values * np.uint64(10) + (values >> U8)

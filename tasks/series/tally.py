@@ -26,17 +26,18 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class GroupStats:
-    """Count, zeros, sum, least and greatest value of each group (entity or hour).
+    """Count, blanks, zeros, sum, least and greatest value of each group (entity or hour).
 
     `fixed_total` sums values that are multiples of 10**-decimals, in that unit;
     `real_total` sums all other values. Both are exact. A group without values has
     an infinite `least` and `most`. `changed`, int64[n, 2], counts the values that
     differ from those one interval before, by parity of the sampling slot; hours
-    have none.
+    have none, nor do they count blank cells.
     """
 
     keys: NDArray[Any]
     count: IntArray
+    blank: IntArray
     zero: IntArray
     fixed_total: IntArray
     real_total: ExactSums
@@ -49,10 +50,10 @@ class GroupStats:
         """No groups, with keys of a NumPy `dtype`: the unit of `merge`."""
         none = np.empty(0, np.int64)
         keys, pairs = np.empty(0, dtype), np.empty((0, 2), np.int64)
-        return cls(keys, none, none, none, ExactSums.zeros(0), np.empty(0), np.empty(0), pairs)
+        return cls(keys, none, none, none, none, ExactSums.zeros(0), np.empty(0), np.empty(0), pairs)
 
     def merge(self, other: GroupStats) -> GroupStats:
-        """Statistics of both. Keys keep their order if it is equal on both sides, otherwise they are sorted."""
+        """Statistics of both. Keys keep their order if both have the same, otherwise they are sorted."""
         if not len(other.keys):
             return self
         if not len(self.keys):
@@ -65,6 +66,7 @@ class GroupStats:
         return GroupStats(
             keys,
             left.count + right.count,
+            left.blank + right.blank,
             left.zero + right.zero,
             left.fixed_total + right.fixed_total,
             left.real_total.merge(right.real_total),
@@ -85,6 +87,7 @@ class GroupStats:
         return GroupStats(
             keys,
             at(self.count, 0),
+            at(self.blank, 0),
             at(self.zero, 0),
             at(self.fixed_total, 0),
             self.real_total.take(place, n),
@@ -124,9 +127,9 @@ class Tally:
     """What was counted in some blocks of one series.
 
     `values` holds value counts and `zeros` the number of zeros by window: "" for
-    rows outside every window.
-    `steps` counts the milliseconds between a row and the line before it. `lines` maps (file, block start) to (block stop, lines), from which row
-    numbers follow. `zones` counts rows by zone code.
+    rows outside every window. `steps` counts the milliseconds between a row and
+    the line before it. `zones` counts rows by zone code. `lines` maps (file, block
+    start) to (block stop, lines), from which row numbers follow.
     """
 
     decimals: int = 0
@@ -221,7 +224,7 @@ class Tally:
         """The tally as an npz archive of plain arrays and one JSON text; no pickle inside."""
         arrays: dict[str, NDArray[Any]] = {}
         for prefix, group in (("entities", self.entities), ("hours", self.hours)):
-            for name in ("keys", "count", "zero", "fixed_total", "least", "most", "changed"):
+            for name in _COLUMNS:
                 arrays[f"{prefix}.{name}"] = getattr(group, name)
             for name, array in group.real_total.to_arrays().items():
                 arrays[f"{prefix}.real.{name}"] = array
@@ -256,14 +259,9 @@ class Tally:
 
         def group(prefix: str) -> GroupStats:
             real = {name: arrays[f"{prefix}.real.{name}"] for name in ("first_limb", "limbs")}
-            names = ("count", "zero", "fixed_total")
             return GroupStats(
-                arrays[f"{prefix}.keys"],
-                *(arrays[f"{prefix}.{name}"] for name in names),
-                ExactSums.from_arrays(real),
-                arrays[f"{prefix}.least"],
-                arrays[f"{prefix}.most"],
-                arrays[f"{prefix}.changed"],
+                **{name: arrays[f"{prefix}.{name}"] for name in _COLUMNS},
+                real_total=ExactSums.from_arrays(real),
             )
 
         tables = {
@@ -272,7 +270,9 @@ class Tally:
         }
         plain = {name: meta[name] for name in _PLAIN}
         return cls(
-            values={name.removeprefix("values."): t for name, t in tables.items() if name.startswith("values.")},
+            values={
+                name.removeprefix("values."): t for name, t in tables.items() if name.startswith("values.")
+            },
             steps=tables["steps"],
             entities=group("entities"),
             hours=group("hours"),
@@ -287,6 +287,7 @@ class Tally:
         )
 
 
+_COLUMNS = ("keys", "count", "blank", "zero", "fixed_total", "least", "most", "changed")
 _PLAIN = (
     "decimals",
     "bytes_read",

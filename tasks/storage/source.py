@@ -27,7 +27,7 @@ Compression = Literal["", "gz", "zst"]
 
 @dataclass(frozen=True)
 class FileRef:
-    """One file in one version: `url` (a local path or fsspec URL), `size` in stored bytes, the store's version."""
+    """One file in one version: `url` (local path or fsspec URL), `size` in stored bytes, store's version."""
 
     url: str
     size: int
@@ -114,7 +114,7 @@ def _check_version(ref: FileRef) -> None:
     now = stat_file(ref.url)
     if (now.size, now.version) != (ref.size, ref.version):
         raise FileChanged(
-            f"{ref.url} has {now.size} bytes and version {now.version}, planned were {ref.size} and {ref.version}.",
+            f"{ref.url} changed: {now.size} bytes, version {now.version}; planned {ref.size}, {ref.version}.",
             hint="Run again when nothing writes to it.",
         )
 

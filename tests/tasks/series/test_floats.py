@@ -119,16 +119,20 @@ class TestNearestDouble:
         # A twenty-digit word is above the 19 that are always decided.
         assert_as_float(f"{mantissa}e{exponent}", hard_allowed=mantissa >= 10**19)
 
-    @given(st.integers(2**53, 2**63), st.integers(-4, 23))
-    def test_ties_of_up_to_nineteen_digits_go_to_even(self, start: int, exponent: int) -> None:
-        # An odd number of half units in the last place, if the text is short enough to hold it.
-        unit = 2 ** (start.bit_length() - 54)
-        tie = (start // unit | 1) * unit
-        mantissa = tie // 10**exponent if exponent >= 0 else tie * 10**-exponent
-        if 0 < mantissa < 10**19:
-            assert_as_float(f"{mantissa}e{exponent}")
-            assert_as_float(f"{mantissa + 1}e{exponent}")
-            assert_as_float(f"{mantissa - 1}e{exponent}")
+    @pytest.mark.parametrize("exponent", range(-4, 24))
+    @given(share=st.floats(0, 1))
+    @settings(max_examples=20)
+    def test_ties_go_to_even(self, exponent: int, share: float) -> None:
+        # mantissa·10^exponent is an odd number of 54 bits times a power of two: half
+        # a unit beyond 53 bits. No other exponent leaves room for one in 19 digits.
+        odd = int(2**53 * (1 + share)) | 1
+        mantissa = (
+            odd // 5**exponent | 1 if exponent >= 0 else min(odd, 10**19 // 5**-exponent) * 5**-exponent
+        )
+        assert_as_float(f"{mantissa}e{exponent}")
+        assert_as_float(f"{mantissa}.{'0' * 20}e{exponent}")
+        assert_as_float(f"{mantissa + 1}e{exponent}")
+        assert_as_float(f"{mantissa - 1}e{exponent}")
 
     @pytest.mark.parametrize(
         "text",

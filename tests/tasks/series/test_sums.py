@@ -113,7 +113,7 @@ class TestNormalise:
         assert ExactSums.from_limbs(limbs) == sums_of(first + second)
 
     def test_from_limbs_leaves_its_argument(self) -> None:
-        limbs = accumulate([[2.0**40] * 5])
+        limbs = accumulate([[2.0**45] * 5])
         before = limbs.copy()
         ExactSums.from_limbs(limbs)
         assert np.array_equal(limbs, before)
@@ -191,10 +191,14 @@ class TestMerge:
         assert merged == sums_of(first + second)
         assert merged.to_fractions() == [fraction_sum(first + second)]
 
-    def test_carries_beyond_either_range(self) -> None:
-        edge = sums_of([2.0**30])
-        assert edge.merge(edge).to_floats().tolist() == [2.0**31]
-        assert edge.merge(edge).merge(edge).merge(edge) == sums_of([2.0**32])
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_carries_out_of_the_highest_limb_in_use(self, sign: int) -> None:
+        # Just above half of the largest digit, so that two of them carry.
+        value = sign * math.nextafter(2.0**44, math.inf)
+        one = sums_of([value])
+        assert one.merge(one) == sums_of([value, value])
+        assert one.merge(one).merge(one) == sums_of([value] * 3)
+        assert sums_of([value], [value]).total() == sums_of([value, value])
 
     def test_needs_the_same_rows(self) -> None:
         with pytest.raises(ValueError, match="same rows"):

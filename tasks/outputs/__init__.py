@@ -1,0 +1,1 @@
+"""What a run leaves behind: pickles, Parquet tables, schemas, data package, manifest."""

@@ -1,0 +1,203 @@
+"""An output folder as a whole: written so that it is complete or visibly not.
+
+Order of a publication: everything is built; a journal names every file that may
+be there; the old manifest goes; files are written; files of older runs that are
+no longer made go; the new manifest is written; the journal goes. Whoever is
+killed in between leaves a folder without a manifest, and the next publication
+cleans up after it. What the files hold is in the other modules of this folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from schemas.errors import IncompleteRun, UsageError
+from schemas.manifest import MANIFEST_NAME, InputFile, OutputFile, PickleEntry, RunManifest, SeriesEntry
+from schemas.series import SeriesRecord
+from schemas.version import code_version, package_versions
+from tasks.outputs.package import PACKAGE_NAME, data_package, record_schemas
+from tasks.outputs.pickles import build_pickles
+from tasks.outputs.tables import build_tables
+from tasks.series.summary import SeriesSummary
+from tasks.storage.names import check_relative, safe_name
+from tasks.storage.publish import read_bytes, remove, remove_stale_temporaries, write_bytes
+
+SeriesKey = tuple[str, str]
+
+JOURNAL_NAME = "unfinished.json"
+_SHOWN = 5
+
+
+def publish_run(
+    out: str | Path,
+    summaries: Iterable[SeriesSummary],
+    inputs: Mapping[SeriesKey, tuple[InputFile, ...]],
+    *,
+    source: str,
+    parameters: dict[str, Any],
+    started: datetime,
+) -> RunManifest:
+    """Write all outputs of the summaries to the folder or URL `out`, the manifest last; the manifest.
+
+    `inputs` holds the files of each (cluster, series). Nothing is touched before all
+    outputs are built, so that a defect in them leaves an older run as it was.
+
+    Raises:
+        UsageError: a series occurs twice, a parameter cannot be kept as JSON, or `out` cannot be written.
+        ReadFailed: a remote store failed.
+    """
+    ordered = sorted(summaries, key=lambda summary: _key(summary.record))
+    _check_unique([_key(summary.record) for summary in ordered])
+    kept_parameters = _as_json(parameters)
+    pickles = build_pickles(curve for summary in ordered for curve in summary.curves)
+    entries = tuple(_entry(summary.record, inputs) for summary in ordered)
+    files = _files(ordered, entries, pickles)
+
+    earlier = _earlier_files(out)
+    planned = {*files, PACKAGE_NAME}
+    write_bytes(out, JOURNAL_NAME, _json({"files": sorted(earlier | planned)}))
+    remove(out, MANIFEST_NAME)
+    outputs = [write_bytes(out, path, data) for path, data in sorted(files.items())]
+    outputs.append(write_bytes(out, PACKAGE_NAME, _json(data_package(outputs, source=source))))
+    for path in sorted(earlier - planned):
+        remove(out, path)
+    remove_stale_temporaries(out)
+    manifest = RunManifest(
+        code_version=code_version(),
+        packages=package_versions(),
+        source=source,
+        parameters=kept_parameters,
+        started=started.astimezone(UTC),
+        finished=datetime.now(UTC),
+        series=entries,
+        pickles=tuple(entry for entry, _ in pickles),
+        outputs=tuple(sorted(outputs, key=lambda output: output.path)),
+    )
+    write_bytes(out, MANIFEST_NAME, _model(manifest))
+    remove(out, JOURNAL_NAME)
+    return manifest
+
+
+def read_run(out: str | Path) -> RunManifest:
+    """The manifest of the finished run in `out`.
+
+    Raises:
+        IncompleteRun: there is no manifest, or it is not one of ours.
+    """
+    data = read_bytes(out, MANIFEST_NAME)
+    if data is None:
+        raise IncompleteRun(
+            f"{out} has no {MANIFEST_NAME}: no run has finished there.",
+            hint="Start the run again with the same output folder; work that is done is not done twice.",
+        )
+    try:
+        manifest = RunManifest.model_validate_json(data)
+        for output in manifest.outputs:
+            check_relative(output.path)
+    except (ValidationError, UsageError) as error:
+        raise IncompleteRun(
+            f"{MANIFEST_NAME} in {out} is not the manifest of a run: {str(error)[:300]}",
+            hint="It is damaged or of another version of the format; run again with the same output folder.",
+        ) from error
+    return manifest
+
+
+def verify_run(out: str | Path) -> RunManifest:
+    """The manifest of the run in `out`, once every file it names was read and has its size and digest.
+
+    Raises:
+        IncompleteRun: there is no valid manifest, or files are missing or changed; names the first of them.
+    """
+    manifest = read_run(out)
+    problems = [problem for output in manifest.outputs if (problem := _difference(out, output))]
+    if problems:
+        more = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise IncompleteRun(
+            f"{len(problems)} of {len(manifest.outputs)} files of the run in {out} are not as written: "
+            f"{', '.join(problems[:_SHOWN])}{more}.",
+            hint="Copy the folder again, or run again with the same output folder.",
+        )
+    return manifest
+
+
+def _files(
+    summaries: Sequence[SeriesSummary],
+    entries: Sequence[SeriesEntry],
+    pickles: Sequence[tuple[PickleEntry, bytes | None]],
+) -> dict[str, bytes]:
+    files = {f"util_pkl/{entry.name}.pkl": data for entry, data in pickles if data is not None}
+    files.update(build_tables(summaries))
+    for summary, entry in zip(summaries, entries, strict=True):
+        files[entry.schema_path] = _model(summary.record)
+    files.update({f"schemas/{name}": _json(schema) for name, schema in record_schemas().items()})
+    return files
+
+
+def _entry(record: SeriesRecord, inputs: Mapping[SeriesKey, tuple[InputFile, ...]]) -> SeriesEntry:
+    return SeriesEntry(
+        cluster=record.cluster,
+        series=record.series,
+        verdict=record.verdict,
+        inputs=inputs.get(_key(record), ()),
+        schema_path=f"schemas/{safe_name(record.cluster)}/{safe_name(record.series)}.json",
+    )
+
+
+def _key(record: SeriesRecord) -> SeriesKey:
+    return record.cluster, record.series
+
+
+def _check_unique(keys: Sequence[SeriesKey]) -> None:
+    for cluster, series in keys:
+        if keys.count((cluster, series)) > 1:
+            raise UsageError(
+                f"The series {series} of {cluster} occurs more than once in the run.",
+                hint="Give each cluster its own name, or leave one of the files out.",
+            )
+
+
+def _earlier_files(out: str | Path) -> set[str]:
+    """What a finished run (manifest) and unfinished ones (journal) may have left in `out`.
+
+    A manifest or journal that cannot be read names nothing; a name that leaves the folder is dropped.
+    """
+    names: set[str] = set()
+    with suppress(IncompleteRun):
+        names.update(output.path for output in read_run(out).outputs)
+    with suppress(ValueError, AttributeError, TypeError, UsageError):
+        journal = json.loads(read_bytes(out, JOURNAL_NAME) or b"{}")
+        names.update(check_relative(str(name)) for name in journal.get("files", ()))
+    return names - {MANIFEST_NAME, JOURNAL_NAME}
+
+
+def _difference(out: str | Path, output: OutputFile) -> str:
+    data = read_bytes(out, output.path)
+    if data is None:
+        return f"{output.path} is missing"
+    if OutputFile.of(output.path, data) != output:
+        return f"{output.path} has other content"
+    return ""
+
+
+def _as_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    try:
+        kept: dict[str, Any] = json.loads(TypeAdapter(dict[str, Any]).dump_json(parameters))
+    except (PydanticSerializationError, ValueError) as error:
+        raise UsageError(f"The parameters of the run cannot be kept in its manifest: {error}.") from error
+    return kept
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _model(document: BaseModel) -> bytes:
+    return document.model_dump_json(indent=2).encode() + b"\n"

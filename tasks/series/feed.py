@@ -1,0 +1,115 @@
+"""Feeding a block's bytes to a scan, a chunk at a time, by the rule of ownership.
+
+A block owns the lines that begin in it. `feed` finds the first of them, hands
+whole lines to the scan, and shows it the first line of the next block, so that
+steps between neighbouring rows are known across a cut. How lines are counted is
+the scan's own business; both forms of file share this module.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.errors import NotASeries
+from tasks.series.cells import NEWLINE
+from tasks.series.spec import Block
+from tasks.series.swar import PADDING
+from tasks.storage.source import Reader
+
+CHUNK_BYTES = 8 << 20
+_TAIL_BYTES = 64 << 10
+_MOST_LINE_BYTES = 256 << 20
+
+
+class LineScan(Protocol):
+    """Counts the lines of one block; `bytes_read` is kept by `feed`."""
+
+    block: Block
+    bytes_read: int
+
+    def run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
+        """Count the whole lines that begin in [place, stop) of `array`; the place behind the last one.
+
+        `base` is the offset in the file of `array[0]`. With `peek` the one line is
+        not counted, only compared with the row before it.
+        """
+        ...
+
+
+def feed(scan: LineScan, reader: Reader, chunk_bytes: int) -> None:
+    """Pass the block's bytes to `scan`, a chunk at a time; the unread rest moves to the front.
+
+    Raises:
+        NotASeries: a line is longer than any row can be.
+    """
+    block = scan.block
+    # One byte more at the left tells whether a row begins exactly at the cut.
+    base = max(block.start - 1, block.data_start)
+    skip_line = block.start > block.data_start
+    buffer = bytearray(min(chunk_bytes, max(block.stop - base, 0) + _TAIL_BYTES) + PADDING)
+    filled = 0
+    while True:
+        offset = base + filled
+        room = len(buffer) - PADDING - filled
+        if room == 0:
+            buffer = _grown(buffer, block)
+            continue
+        wanted = min(room, max(block.stop - offset, _TAIL_BYTES))
+        with memoryview(buffer) as view:
+            count = reader.read_into(offset, view[filled : filled + wanted])
+        ended = count < wanted
+        filled += count
+        scan.bytes_read += count
+        if ended and filled and buffer[filled - 1] != NEWLINE:
+            buffer[filled] = NEWLINE
+            filled += 1
+        whole = buffer.rfind(b"\n", 0, filled) + 1
+        place, finished = 0, False
+        if skip_line and whole:
+            place = buffer.find(b"\n", 0, filled) + 1
+            skip_line = False
+        if not skip_line:
+            place, finished = _lines(scan, buffer, place, whole, base)
+        if ended or finished:
+            return
+        rest = filled - place
+        buffer[:rest] = buffer[place:filled]
+        base, filled = base + place, rest
+
+
+def _lines(scan: LineScan, buffer: bytearray, place: int, whole: int, base: int) -> tuple[int, bool]:
+    """Count whole lines of `buffer` from `place` on; the first place not used up, and whether the block is done."""
+    array = np.frombuffer(buffer, np.uint8)
+    stop = scan.block.stop - base
+    place = scan.run(array, place, min(whole, max(stop, 0)), base, peek=False)
+    if place < stop or place >= whole:
+        return place, False
+    scan.run(array, place, place + 1, base, peek=True)
+    return place, True
+
+
+def _grown(buffer: bytearray, block: Block) -> bytearray:
+    if len(buffer) > _MOST_LINE_BYTES:
+        raise NotASeries(
+            f"{block.file.url} has a line of more than {_MOST_LINE_BYTES:,} bytes near byte {block.start:,}.",
+            hint="A row is one sample of all entities; is this file text with line ends?",
+        )
+    return buffer + bytearray(len(buffer) - PADDING)
+
+
+def cell_text(array: NDArray[np.uint8], place: int) -> str:
+    """The text from `place` to the next delimiter or quote, for a message or for `float`."""
+    piece = array[place : place + 4096].tobytes()
+    quoted = piece[:1] == b'"'
+    marks = (b'"', b"\n") if quoted else (b",", b"\n", b'"')
+    ends = [at for at in (piece.find(mark, int(quoted)) for mark in marks) if at >= 0]
+    return piece[: min(ends, default=len(piece))].strip(b'" \t\r').decode("utf-8", "replace")
+
+
+def iso_text(ms: int) -> str:
+    """UTC milliseconds as ISO text with seconds."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")

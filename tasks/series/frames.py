@@ -1,0 +1,63 @@
+"""Statistics of groups as rows of the entities and hourly tables.
+
+Columns and units are those of `schemas.summaries.Entities` and `Hourly`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from schemas.metrics import Metric
+from schemas.series import node_of
+from tasks.series.counts import FloatArray
+from tasks.series.tally import GroupStats
+
+
+def means(groups: GroupStats, decimals: int) -> FloatArray:
+    """The mean of each group, the exact sum divided once and rounded once; NaN without values."""
+    real = groups.real_total.to_fractions()
+    unit = 10**decimals
+    return np.array(
+        [
+            float((Fraction(int(fixed), unit) + exact) / int(count)) if count else np.nan
+            for fixed, exact, count in zip(groups.fixed_total, real, groups.count, strict=True)
+        ],
+        np.float64,
+    )
+
+
+def entity_frame(cluster: str, metric: Metric, groups: GroupStats, decimals: int) -> pd.DataFrame:
+    """One row an entity; statistics of an entity without values are NaN."""
+    count = groups.count
+    return pd.DataFrame(
+        {
+            "cluster": cluster,
+            "metric": metric.name,
+            "entity": groups.keys.astype(str),
+            "node": [node_of(str(name), metric.entity) for name in groups.keys],
+            "count": count,
+            "blank": groups.blank,
+            "mean": means(groups, decimals),
+            "min": np.where(count > 0, groups.least, np.nan),
+            "max": np.where(count > 0, groups.most, np.nan),
+            "zero_share": np.where(count > 0, groups.zero / np.maximum(count, 1), np.nan),
+        }
+    )
+
+
+def hour_frame(cluster: str, metric: Metric, groups: GroupStats, decimals: int) -> pd.DataFrame:
+    """One row an hour with values; `hour` is the start of the hour in UTC."""
+    return pd.DataFrame(
+        {
+            "cluster": cluster,
+            "metric": metric.name,
+            "hour": pd.to_datetime(groups.keys * 3_600_000, unit="ms", utc=True).as_unit("ms"),
+            "count": groups.count,
+            "mean": means(groups, decimals),
+            "min": groups.least,
+            "max": groups.most,
+        }
+    )

@@ -1,0 +1,31 @@
+"""What a user may ask of a scan, and the contract a series is judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.metrics import CATALOGUE, Catalogue, inferred
+from schemas.series import SeriesContract, Thresholds
+from tasks.series.units import DEFAULT_BLOCK_BYTES
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """What a user may ask of a scan. Times are UTC ms, [since, until)."""
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+    timezone: str | None = None
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+    thresholds: Thresholds = Thresholds()
+    catalogue: Catalogue | None = None
+    force: bool = False
+
+
+def contract_of(name: str, options: ScanOptions) -> SeriesContract:
+    """The contract of a metric: the catalogue's, or an inferred one that says so."""
+    catalogue = CATALOGUE if options.catalogue is None else options.catalogue
+    known = catalogue.get(name)
+    return SeriesContract(
+        metric=known or inferred(name), inferred=known is None, thresholds=options.thresholds
+    )

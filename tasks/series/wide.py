@@ -1,0 +1,240 @@
+"""A wide series from its files to its summary: head, spec, scan, verdict, curves.
+
+This is the whole path of one series in reading order. Blocks are run by the
+given `Executor`; finished files are remembered in the `UnitStore`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from schemas.errors import FileChanged, NotASeries, ReadFailed
+from schemas.findings import Finding
+from schemas.series import Observed, SeriesContract, SeriesRecord
+from schemas.summaries import periods_of
+from schemas.version import code_version
+from tasks.series.clock import zone_label
+from tasks.series.curves import curves_of
+from tasks.series.discover import SeriesFiles
+from tasks.series.frames import entity_frame, hour_frame
+from tasks.series.head import Head, read_head
+from tasks.series.judge import coverage_share, failure, judge, modal_interval_s, verdict_of
+from tasks.series.options import ScanOptions, contract_of
+from tasks.series.period import bytes_of_period
+from tasks.series.refine import KeyRanges
+from tasks.series.spec import ScanSpec, month_window, spec_for
+from tasks.series.summary import SeriesSummary
+from tasks.series.tally import Tally
+from tasks.series.units import WIDE, Executor, FileScan, is_known, plan_file, tally_file
+from tasks.storage.source import FileRef
+from tasks.storage.units import UnitStore, unit_key
+
+
+@dataclass(frozen=True)
+class PlannedSeries:
+    """A series that can be scanned: its contract, heads, spec and the scan of each file."""
+
+    series: SeriesFiles
+    contract: SeriesContract
+    heads: tuple[Head, ...]
+    spec: ScanSpec
+    scans: tuple[FileScan, ...]
+    within: tuple[tuple[int, int] | None, ...]
+    block_bytes: int
+
+    @property
+    def bytes_to_read(self) -> int:
+        """Bytes of one pass over the series."""
+        return sum(scan.bytes_to_read for scan in self.scans)
+
+
+def heads_of(series: SeriesFiles, store: UnitStore | None) -> tuple[Head, ...]:
+    """The heads of all files of a series.
+
+    Raises:
+        NotASeries, FileChanged, ReadFailed: as `read_head`.
+    """
+    return tuple(_known_head(file, store) if store else read_head(file) for file in series.files)
+
+
+def _known_head(file: FileRef, store: UnitStore) -> Head:
+    key = f"heads/{unit_key(url=file.url, size=file.size, version=file.version)}"
+    known = store.get(key)
+    if known is not None:
+        return Head.from_bytes(file, known)
+    head = read_head(file)
+    store.put(key, head.to_bytes())
+    return head
+
+
+def plan_series(series: SeriesFiles, heads: tuple[Head, ...], options: ScanOptions) -> PlannedSeries:
+    """Decide how the files of a series are scanned.
+
+    Raises:
+        NotASeries: times have no zone and none is given (rule `no-zone`).
+    """
+    for head in heads:
+        if head.naive and options.timezone is None:
+            raise NotASeries(
+                f"The times of {head.file.url} have no zone.",
+                hint="Say which they are in: --timezone Asia/Shanghai, or --timezone +08:00.",
+                rule="no-zone",
+            )
+    contract = contract_of(series.name, options)
+    windows = tuple(month_window(name) for name in periods_of(series.cluster, series.name))
+    spec = spec_for(
+        contract,
+        list(heads),
+        windows=windows,
+        since_ms=options.since_ms,
+        until_ms=options.until_ms,
+        timezone=options.timezone,
+    )
+    within = tuple(bytes_of_period(head, spec) for head in heads)
+    scans = tuple(
+        plan_file(WIDE, head, spec, options.block_bytes, part)
+        for head, part in zip(heads, within, strict=True)
+    )
+    return PlannedSeries(series, contract, heads, spec, scans, within, options.block_bytes)
+
+
+def summarise_series(
+    planned: PlannedSeries,
+    executor: Executor,
+    store: UnitStore | None = None,
+    *,
+    judge_only: bool = False,
+    on_pass: Callable[[int, int], None] = lambda number, size: None,
+) -> SeriesSummary:
+    """Scan a planned series, judge it, and compute its curves unless `judge_only`.
+
+    `on_pass` is told the number of each pass (from 1) and the bytes it reads.
+
+    Raises:
+        FileChanged, ReadFailed: a file changed or storage failed; trying again may help.
+    """
+    on_pass(1, _bytes_unread(planned.scans, store))
+    tally = _tally(planned.scans, executor, store)
+    findings = judge(
+        planned.series.cluster,
+        planned.contract,
+        planned.heads,
+        tally,
+        planned.spec,
+        partial=any(part is not None for part in planned.within),
+    )
+    record = _record(planned, tally, findings)
+    if record.verdict in ("failed", "no data") or judge_only:
+        return SeriesSummary(record, (), pd.DataFrame(), pd.DataFrame())
+
+    def recount(number: int, ranges: KeyRanges) -> Tally:
+        scans = tuple(
+            plan_file(WIDE, head, planned.spec.refined(ranges), planned.block_bytes, part)
+            for head, part in zip(planned.heads, planned.within, strict=True)
+        )
+        on_pass(number, _bytes_unread(scans, store))
+        return _tally(scans, executor, store)
+
+    cluster, metric = planned.series.cluster, planned.contract.metric
+    windows = tuple(window.name for window in planned.spec.windows)
+    return SeriesSummary(
+        record,
+        curves_of(cluster, metric.name, tally, windows, recount),
+        entity_frame(cluster, metric, tally.entities, tally.decimals),
+        hour_frame(cluster, metric, tally.hours, tally.decimals),
+    )
+
+
+def failed_summary(series: SeriesFiles, error: Exception, options: ScanOptions) -> SeriesSummary:
+    """The summary of a series that could not be scanned: a record with the reason, and no number."""
+    rule = (
+        error.rule
+        if isinstance(error, NotASeries)
+        else "file-changed"
+        if isinstance(error, FileChanged)
+        else "unreadable"
+    )
+    finding = failure(series.cluster, series.name, rule, str(error), series.files[0].url)
+    contract = contract_of(series.name, options)
+    record = SeriesRecord(
+        cluster=series.cluster,
+        series=series.name,
+        contract=contract,
+        entities=(),
+        observed=Observed(
+            files=tuple(file.url for file in series.files),
+            bytes=sum(file.size for file in series.files),
+            bytes_read=0,
+            rows=0,
+            columns=0,
+            values=0,
+            blanks=0,
+        ),
+        findings=(finding,),
+        verdict=verdict_of((finding,), 0),
+        code_version=code_version(),
+    )
+    return SeriesSummary(record, (), pd.DataFrame(), pd.DataFrame())
+
+
+def _tally(scans: Sequence[FileScan], executor: Executor, store: UnitStore | None) -> Tally:
+    tally = Tally()
+    for scan in scans:
+        tally = tally.merge(tally_file(scan, executor, store))
+    return tally
+
+
+def _bytes_unread(scans: Sequence[FileScan], store: UnitStore | None) -> int:
+    return sum(scan.bytes_to_read for scan in scans if not is_known(scan, store))
+
+
+def _record(planned: PlannedSeries, tally: Tally, findings: tuple[Finding, ...]) -> SeriesRecord:
+    table = tally.window()
+    values = tally.value_count
+    known = values > 0
+    entities = tuple(dict.fromkeys(name for head in planned.heads for name in head.columns))
+    observed = Observed(
+        files=tuple(head.file.url for head in planned.heads),
+        bytes=sum(head.file.size for head in planned.heads),
+        bytes_read=tally.bytes_read,
+        rows=tally.rows,
+        rows_outside_period=tally.outside_rows,
+        columns=len(entities),
+        values=values,
+        blanks=tally.blanks,
+        bad_cells=tally.bad_cells,
+        bad_rows=tally.bad_rows,
+        distinct_values=len(table.keys) if table.exact else None,
+        first_time=_moment(tally.first_ms),
+        last_time=_moment(tally.last_ms),
+        interval_s=modal_interval_s(tally),
+        missing_slots=tally.missing_slots,
+        zones=tuple(zone_label(code) for code in tally.zones),
+        low=float(tally.entities.least.min()) if known else None,
+        high=float(tally.entities.most.max()) if known else None,
+        zero_share=sum(tally.zeros.values()) / values if known else None,
+        coverage_share=coverage_share(tally),
+    )
+    return SeriesRecord(
+        cluster=planned.series.cluster,
+        series=planned.series.name,
+        contract=planned.contract,
+        entities=entities,
+        observed=observed,
+        findings=findings,
+        verdict=verdict_of(findings, values),
+        code_version=code_version(),
+    )
+
+
+def _moment(ms: int | None) -> datetime | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def read_failed(error: Exception) -> bool:
+    """Whether an error belongs to one series and must not stop the others."""
+    return isinstance(error, NotASeries | FileChanged | ReadFailed)

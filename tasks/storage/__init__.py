@@ -1,0 +1,1 @@
+"""Bytes at rest: reading ranges, writing atomically, remembering finished units."""
