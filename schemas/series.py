@@ -83,6 +83,19 @@ class Observed(BaseModel):
     coverage_share: float | None = None
 
 
+class CurveFacts(BaseModel):
+    """A curve in a few numbers: `count` values, share of zeros (of 1), quantiles by name (`p1`, `p50`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    period: str
+    unit: str
+    count: int = Field(ge=1)
+    zero_share: float = Field(ge=0, le=1)
+    quantiles: dict[str, float]
+
+
 class SeriesRecord(BaseModel):
     """The validated schema of one series. Columns are listed in the order of the file."""
 
@@ -93,6 +106,7 @@ class SeriesRecord(BaseModel):
     contract: SeriesContract
     entities: tuple[str, ...]
     observed: Observed
+    curves: tuple[CurveFacts, ...] = ()
     findings: tuple[Finding, ...]
     verdict: Verdict
     code_version: str

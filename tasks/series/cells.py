@@ -94,7 +94,8 @@ def fast_cell(word: np.uint64, last: bool, decimals: int, span: int) -> tuple[in
 
 
 @njit(nogil=True, cache=True)
-def _is_missing_word(buf: NDArray[np.uint8], start: int, stop: int) -> bool:
+def is_missing_word(buf: NDArray[np.uint8], start: int, stop: int) -> bool:
+    """Whether the text buf[start:stop] is a word that stands for no value."""
     length = stop - start
     place = start
     if length == 4 and (buf[place] == 43 or buf[place] == 45):
@@ -119,7 +120,7 @@ def _is_missing_word(buf: NDArray[np.uint8], start: int, stop: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _bounds(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
+def cell_bounds(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     """Text range of the cell at `start` without quotes and outer spaces, and the place of its delimiter.
 
     The delimiter is a comma or a line feed; a carriage return before it is no text.
@@ -180,10 +181,10 @@ def any_cell(
     A number only Python's `float` can decide is looked up in `solved` under its
     offset in `buf`; where it is not there, the delimiter is given as -1 - offset.
     """
-    begin, stop, end = _bounds(buf, start)
+    begin, stop, end = cell_bounds(buf, start)
     if begin < 0:
         return BAD, 0.0, end
-    if begin == stop or _is_missing_word(buf, begin, stop):
+    if begin == stop or is_missing_word(buf, begin, stop):
         return BLANK, 0.0, end
     status, value = parse_float(buf, begin, stop)
     if status == HARD:

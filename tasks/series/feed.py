@@ -82,7 +82,7 @@ def feed(scan: LineScan, reader: Reader, chunk_bytes: int) -> None:
 
 
 def _lines(scan: LineScan, buffer: bytearray, place: int, whole: int, base: int) -> tuple[int, bool]:
-    """Count whole lines of `buffer` from `place` on; the first place not used up, and whether the block is done."""
+    """Count whole lines of `buffer` from `place`; the first place not used up, and whether that was all."""
     array = np.frombuffer(buffer, np.uint8)
     stop = scan.block.stop - base
     place = scan.run(array, place, min(whole, max(stop, 0)), base, peek=False)

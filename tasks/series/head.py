@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.errors import NotASeries
+from schemas.ipmi import NODE_COLUMN, TOTAL_COLUMN
 from tasks.series.clock import NAIVE, read_time, zone_table
 from tasks.series.swar import PADDING
 from tasks.storage.source import FileRef, Reader, open_reader
@@ -35,7 +36,8 @@ class Head:
 
     `names` are the value columns as written, `columns` the same made unique as
     pandas does (`A`, `A.1`). Rows begin at byte `data_start`. `sample` holds the
-    first whole rows, `naive` says that their times carry no zone.
+    first whole rows, `naive` says that their times carry no zone. Both name lists
+    hold the time column only where it does not stand first.
     """
 
     file: FileRef
@@ -52,7 +54,7 @@ class Head:
 
     def to_bytes(self) -> bytes:
         """All but the file, as packed JSON and the sample."""
-        meta = json.dumps([self.names, self.data_start, self.naive]).encode()
+        meta = json.dumps([self.names, self.columns, self.data_start, self.naive]).encode()
         return zlib.compress(len(meta).to_bytes(8, "big") + meta + self.sample, 1)
 
     @classmethod
@@ -60,8 +62,8 @@ class Head:
         """The inverse of `to_bytes` for the same version of `file`."""
         text = zlib.decompress(data)
         stop = 8 + int.from_bytes(text[:8], "big")
-        names, data_start, naive = json.loads(text[8:stop])
-        return cls(file, tuple(names), _unique(names), data_start, text[stop:], naive)
+        names, columns, data_start, naive = json.loads(text[8:stop])
+        return cls(file, tuple(names), tuple(columns), data_start, text[stop:], naive)
 
 
 def read_head(file: FileRef, time_column: str = "Time") -> Head:
@@ -115,23 +117,27 @@ def _parse(file: FileRef, text: bytes, ended: bool, time_column: str) -> Head:
     newline = text.find(b"\n", start)
     stop = newline if newline >= 0 else len(text)
     names = _split_header(file, text[start:stop])
+    place = 0
     if names[0] != time_column:
-        shown = names[0][:40]
-        raise NotASeries(
-            f"{file.url} starts with the column '{shown}', expected '{time_column}'.",
-            hint="A series file is Time,<entity>,<entity>,… with one row a sample.",
-        )
+        # In long form (IPMI files) columns stand in any order.
+        if not {time_column, NODE_COLUMN, TOTAL_COLUMN} <= set(names):
+            shown = names[0][:40]
+            raise NotASeries(
+                f"{file.url} starts with the column '{shown}', expected '{time_column}'.",
+                hint="A series file is Time,<entity>,<entity>,… with one row a sample.",
+            )
+        place = names.index(time_column)
     data_start = min(stop + 1, len(text))
     sample = text[data_start:]
     if not ended:
         sample = sample[: sample.rfind(b"\n") + 1]
     return Head(
         file=file,
-        names=tuple(names[1:]),
-        columns=_unique(names[1:]),
+        names=tuple(names if place else names[1:]),
+        columns=_unique(names)[0 if place else 1 :],
         data_start=data_start,
         sample=sample,
-        naive=_is_naive(sample),
+        naive=_is_naive(sample, place),
     )
 
 
@@ -161,8 +167,9 @@ def _unique(names: list[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _is_naive(sample: bytes) -> bool:
+def _is_naive(sample: bytes, place: int) -> bool:
     line = sample.lstrip(b"\r\n").split(b"\n", 1)[0]
+    line = b",".join(line.split(b",", place)[place:])
     if not line:
         return False
     buf = np.frombuffer(line[:64] + b"\n" + bytes(PADDING), np.uint8)

@@ -175,7 +175,8 @@ def _cell_place(buf: NDArray[np.uint8], line: int, column: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _note(r: Registers, kind: int, column: int, place: int) -> None:
+def note(r: Registers, kind: int, column: int, place: int) -> None:
+    """Count an event of `kind`; of the first ones keep line, column and place in the buffer."""
     seen = r.events[kind]
     if seen < EXAMPLES_KEPT:
         r.places[kind, seen, 0] = r.at[LINES]
@@ -302,7 +303,7 @@ def _check_range(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, gen
         real = staged[c] == GENERAL and (r.reals[c] < p.low or r.reals[c] > p.high)
         if fixed or real:
             known = r.events[OUT_OF_RANGE] >= EXAMPLES_KEPT
-            _note(r, OUT_OF_RANGE, c, line if known else _cell_place(buf, line, c))
+            note(r, OUT_OF_RANGE, c, line if known else _cell_place(buf, line, c))
 
 
 @njit(nogil=True, cache=True)
@@ -389,7 +390,7 @@ def scan_lines(
                 return place, DONE
             r.at[LINES] += 1
             if ms < 0:
-                _note(r, BAD_TIME, -1, line)
+                note(r, BAD_TIME, -1, line)
             else:
                 r.at[OUTSIDE] += 1
             continue
@@ -402,7 +403,7 @@ def scan_lines(
             if peek:
                 return place, DONE
             r.at[LINES] += 1
-            _note(r, RAGGED_ROW, -1, line)
+            note(r, RAGGED_ROW, -1, line)
             continue
         _compare(p, r, ms)
         slot = r.at[STAMPS]
@@ -433,6 +434,6 @@ def scan_lines(
             for c in range(p.columns):
                 if r.staged[c] == BAD:
                     r.bad[c] += 1
-                    _note(r, BAD_CELL, c, _cell_place(buf, line, c))
+                    note(r, BAD_CELL, c, _cell_place(buf, line, c))
         r.at[PREVIOUS_MS] = ms
     return place, DONE

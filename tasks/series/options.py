@@ -19,7 +19,17 @@ class ScanOptions:
     block_bytes: int = DEFAULT_BLOCK_BYTES
     thresholds: Thresholds = Thresholds()
     catalogue: Catalogue | None = None
-    force: bool = False
+
+    def key_parts(self) -> dict[str, object]:
+        """What of the options decides a summary, as plain values."""
+        catalogue = {name: metric.model_dump() for name, metric in (self.catalogue or {}).items()}
+        return {
+            "since": self.since_ms,
+            "until": self.until_ms,
+            "timezone": self.timezone,
+            "thresholds": self.thresholds.model_dump(),
+            "catalogue": catalogue,
+        }
 
 
 def contract_of(name: str, options: ScanOptions) -> SeriesContract:

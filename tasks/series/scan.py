@@ -8,26 +8,20 @@ the size of block or file.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import NotASeries
 from schemas.findings import EXAMPLES_KEPT
 from tasks.series import kernel
-from tasks.series.cells import BAD, BLANK, NEWLINE, STAGES
+from tasks.series.cells import BAD, BLANK, STAGES
 from tasks.series.counts import IntArray, ValueCounts
+from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
 from tasks.series.kernel import NEVER, PEEKED, Params, Registers
 from tasks.series.spec import Block, ScanSpec
 from tasks.series.sums import ExactSums, normalise
-from tasks.series.swar import PADDING
 from tasks.series.tally import GroupStats, Spot, Spots, Tally
-from tasks.storage.source import Reader, open_reader
+from tasks.storage.source import open_reader
 
-CHUNK_BYTES = 8 << 20
-_TAIL_BYTES = 64 << 10
-_MOST_LINE_BYTES = 256 << 20
 _MOST_CELLS = 1 << 30  # what the 32-bit histogram surely holds between two folds
 _TEXT_SHOWN = 40
 
@@ -51,54 +45,8 @@ def scan_block(
     """
     with open_reader(block.file) as reader:
         scan = _Scan(block, columns, spec)
-        _feed(scan, reader, chunk_bytes)
+        feed(scan, reader, chunk_bytes)
         return scan.tally()
-
-
-def _feed(scan: _Scan, reader: Reader, chunk_bytes: int) -> None:
-    """Pass the block's bytes to `scan`, a chunk at a time; the unread rest moves to the front."""
-    block = scan.block
-    # One byte more at the left tells whether a row begins exactly at the cut.
-    base = max(block.start - 1, block.data_start)
-    skip_line = block.start > block.data_start
-    buffer = bytearray(min(chunk_bytes, max(block.stop - base, 0) + _TAIL_BYTES) + PADDING)
-    filled = 0
-    while True:
-        offset = base + filled
-        room = len(buffer) - PADDING - filled
-        if room == 0:
-            buffer = _grown(buffer, block)
-            continue
-        wanted = min(room, max(block.stop - offset, _TAIL_BYTES))
-        with memoryview(buffer) as view:
-            count = reader.read_into(offset, view[filled : filled + wanted])
-        ended = count < wanted
-        filled += count
-        scan.bytes_read += count
-        if ended and filled and buffer[filled - 1] != NEWLINE:
-            buffer[filled] = NEWLINE
-            filled += 1
-        whole = buffer.rfind(b"\n", 0, filled) + 1
-        place = 0
-        if skip_line and whole:
-            place = buffer.find(b"\n", 0, filled) + 1
-            skip_line = False
-        if not skip_line:
-            place = scan.lines(buffer, place, whole, base)
-        if ended or scan.finished:
-            return
-        rest = filled - place
-        buffer[:rest] = buffer[place:filled]
-        base, filled = base + place, rest
-
-
-def _grown(buffer: bytearray, block: Block) -> bytearray:
-    if len(buffer) > _MOST_LINE_BYTES:
-        raise NotASeries(
-            f"{block.file.url} has a line of more than {_MOST_LINE_BYTES:,} bytes near byte {block.start:,}.",
-            hint="A row is one sample of all entities; is this file text with line ends?",
-        )
-    return buffer + bytearray(len(buffer) - PADDING)
 
 
 class _Scan:
@@ -110,7 +58,6 @@ class _Scan:
         self.spec = spec
         self.params: Params = spec.params(len(columns))
         self.registers: Registers = kernel.new_registers(self.params)
-        self.finished = False
         self.bytes_read = 0
         self.windows = ["", *(window.name for window in spec.windows)]
         self.values = {name: ValueCounts.empty(spec.limit) for name in self.windows}
@@ -123,17 +70,8 @@ class _Scan:
         self.last_ms: int | None = None
         self.missing_slots = 0
 
-    def lines(self, buffer: bytearray, place: int, whole: int, base: int) -> int:
-        """Count whole lines of `buffer` from `place` on; the place of the first line not used up."""
-        array = np.frombuffer(buffer, np.uint8)
-        stop = min(whole, max(self.block.stop - base, 0))
-        place = self._run(array, place, stop, base, peek=False)
-        if place >= self.block.stop - base and place < whole:
-            self._run(array, place, place + 1, base, peek=True)
-            self.finished = True
-        return place
-
-    def _run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
+    def run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
+        """Count lines as `LineScan` says."""
         solved_at: list[int] = []
         solved: list[float] = []
         while True:
@@ -151,7 +89,7 @@ class _Scan:
             if why == kernel.ASK_FLOAT:
                 asked = int(self.registers.at[kernel.ASKED])
                 solved_at.append(asked)
-                solved.append(float(_cell_text(array, asked)))
+                solved.append(float(cell_text(array, asked)))
                 continue
             self._fold(array, base)
             if why == kernel.DONE:
@@ -197,7 +135,7 @@ class _Scan:
     def _spot_steps(self, rule: str, found: IntArray) -> None:
         if len(found):
             first = tuple(
-                Spot(self.block.file.url, int(place), *self._line(int(line)), None, _iso(int(ms)))
+                Spot(self.block.file.url, int(place), *self._line(int(line)), None, iso_text(int(ms)))
                 for ms, _, line, place in found[:EXAMPLES_KEPT]
             )
             self._add_spots(rule, Spots(len(found), first))
@@ -217,7 +155,7 @@ class _Scan:
         first = []
         for line, column, place in r.places[kind, : min(seen, EXAMPLES_KEPT)].tolist():
             name = self.columns[column] if column >= 0 else None
-            text = _cell_text(array, place) if column >= 0 or kind == kernel.BAD_TIME else None
+            text = cell_text(array, place) if column >= 0 or kind == kernel.BAD_TIME else None
             first.append(Spot(self.block.file.url, base + place, self.block.start, line, name, text))
         self._add_spots(rule, Spots(seen, tuple(first)))
         r.events[kind] = 0
@@ -306,21 +244,3 @@ class _Scan:
             spots=self.spots,
             lines={(self.block.file.url, self.block.start): (self.block.stop, int(r.at[kernel.LINES]))},
         )
-
-
-def _cell_text(array: NDArray[np.uint8], place: int) -> str:
-    """The text from `place` to the next delimiter or quote, for a message or for `float`."""
-    piece = array[place : place + 4096].tobytes()
-    quoted = piece[:1] == b'"'
-    ends = [
-        at
-        for at in (
-            piece.find(mark, int(quoted)) for mark in ((b'"', b"\n") if quoted else (b",", b"\n", b'"'))
-        )
-        if at >= 0
-    ]
-    return piece[: min(ends, default=len(piece))].strip(b'" \t\r').decode("utf-8", "replace")
-
-
-def _iso(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")

@@ -6,13 +6,17 @@ here. A failed series carries its record and no number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import io
+import json
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from schemas.series import SeriesRecord
+from schemas.series import CurveFacts, SeriesRecord
+from schemas.summaries import DERIVED_CURVES
 
 FloatArray = NDArray[np.float64]
 
@@ -48,3 +52,81 @@ class SeriesSummary:
     curves: tuple[Curve, ...]
     entities: pd.DataFrame
     hourly: pd.DataFrame
+
+    def described(self) -> SeriesSummary:
+        """The same with the curves' facts in the record."""
+        metric = self.record.contract.metric
+        units = {derived.name: derived.unit for derived in DERIVED_CURVES.get(metric.name, ())}
+        facts = tuple(
+            CurveFacts(
+                metric=curve.metric,
+                period=curve.period,
+                unit=units.get(curve.metric, metric.unit),
+                count=curve.count,
+                zero_share=curve.zero_share,
+                quantiles={f"p{level * 100:g}": value for level, value in curve.marks.items()},
+            )
+            for curve in self.curves
+        )
+        return replace(self, record=self.record.model_copy(update={"curves": facts}))
+
+    def to_bytes(self) -> bytes:
+        """The summary as an npz archive: the record as JSON, arrays, and both tables as Parquet."""
+        arrays: dict[str, NDArray[Any]] = {"record": _text(self.record.model_dump_json())}
+        facts = []
+        for number, curve in enumerate(self.curves):
+            arrays[f"levels.{number}"], arrays[f"values.{number}"] = curve.levels, curve.values
+            marks = [[level, value] for level, value in curve.marks.items()]
+            facts.append([curve.cluster, curve.metric, curve.period, curve.count, curve.zero_share, marks])
+        arrays["curves"] = _text(json.dumps(facts))
+        for name, frame in (("entities", self.entities), ("hourly", self.hourly)):
+            if len(frame):
+                arrays[name] = np.frombuffer(frame.to_parquet(index=False), np.uint8)
+        target = io.BytesIO()
+        np.savez(target, allow_pickle=False, **arrays)
+        return target.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> SeriesSummary:
+        """The inverse of `to_bytes`."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        curves = tuple(
+            Curve(
+                cluster=cluster,
+                metric=metric,
+                period=period,
+                levels=arrays[f"levels.{number}"],
+                values=arrays[f"values.{number}"],
+                count=count,
+                zero_share=zero_share,
+                marks={level: value for level, value in marks},
+            )
+            for number, (cluster, metric, period, count, zero_share, marks) in enumerate(
+                json.loads(arrays["curves"].tobytes())
+            )
+        )
+        frames = [
+            pd.read_parquet(io.BytesIO(arrays[name].tobytes())) if name in arrays else pd.DataFrame()
+            for name in ("entities", "hourly")
+        ]
+        record = SeriesRecord.model_validate_json(arrays["record"].tobytes())
+        return cls(record, curves, frames[0], frames[1])
+
+
+def pack(summaries: list[SeriesSummary]) -> bytes:
+    """Several summaries as one npz archive."""
+    parts = {str(n): np.frombuffer(summary.to_bytes(), np.uint8) for n, summary in enumerate(summaries)}
+    target = io.BytesIO()
+    np.savez(target, allow_pickle=False, **parts)
+    return target.getvalue()
+
+
+def unpack(data: bytes) -> list[SeriesSummary]:
+    """The inverse of `pack`."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        return [SeriesSummary.from_bytes(archive[name].tobytes()) for name in archive.files]
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), np.uint8)

@@ -1,0 +1,115 @@
+"""What a run looks like in a terminal: one bar a series, a total, findings as they come.
+
+Everything here goes to stderr; stdout is for results.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from schemas.findings import Finding, Severity
+from schemas.series import SeriesRecord
+
+_STYLE: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "info": "dim"}
+_VERDICT_STYLE = {"passed": "green", "warned": "yellow", "failed": "bold red", "no data": "dim"}
+
+
+def verdict_text(verdict: str) -> str:
+    """A verdict with its colour, as rich markup."""
+    style = _VERDICT_STYLE[verdict]
+    return f"[{style}]{verdict}[/]"
+
+
+class TerminalListener:
+    """Shows the events of a run on a console; `verbosity` below 0 shows nothing, above 0 also infos."""
+
+    def __init__(self, console: Console, progress: Progress, verbosity: int) -> None:
+        self._console = console
+        self._progress = progress
+        self._verbosity = verbosity
+        self._lock = threading.Lock()
+        self._total = progress.add_task("[bold]total", total=0, start=True)
+        self._bars: dict[str, TaskID] = {}
+        self._bytes = 0
+
+    def planned(self, label: str, number: int, size: int) -> None:
+        """Show a bar for a pass that reads anything."""
+        if not size:
+            return
+        name = escape(label if number == 1 else f"{label} (pass {number})")
+        with self._lock:
+            if label in self._bars:
+                self._progress.remove_task(self._bars.pop(label))
+            self._bars[label] = self._progress.add_task(name, total=size)
+            self._bytes += size
+            self._progress.update(self._total, total=self._bytes)
+
+    def read(self, label: str, size: int) -> None:
+        """Move the bars on."""
+        with self._lock:
+            if label in self._bars:
+                self._progress.advance(self._bars[label], size)
+            self._progress.advance(self._total, size)
+
+    def judged(self, record: SeriesRecord) -> None:
+        """Replace the bar by one line, and a line for each finding that matters."""
+        with self._lock:
+            bar = self._bars.pop(f"{record.cluster}/{record.series}", None)
+            if bar is not None:
+                self._progress.remove_task(bar)
+        if self._verbosity < 0:
+            return
+        observed = record.observed
+        facts = f"{observed.rows:,} rows, {observed.values:,} values" if observed.rows else "no rows"
+        name = escape(f"{record.cluster}/{record.series}")
+        self._console.print(f"{verdict_text(record.verdict)} {name}: {facts}", highlight=False)
+        for finding in record.findings:
+            if finding.severity != "info" or self._verbosity > 0:
+                self._console.print(f"  {finding_text(finding)}", highlight=False, soft_wrap=True)
+
+
+def finding_text(finding: Finding) -> str:
+    """A finding in one line of rich markup: severity, rule, count, message, first place."""
+    where = ""
+    if finding.examples:
+        first = finding.examples[0]
+        parts = [f"row {first.row:,}" if first.row else "", f"column {first.column}" if first.column else ""]
+        parts += [f"byte {first.byte_offset:,}" if first.byte_offset is not None else ""]
+        parts += [f"value {first.value!r}" if first.value is not None else ""]
+        named = ", ".join(part for part in parts if part)
+        where = f" (first: {escape(named)})" if named else ""
+    style = _STYLE[finding.severity]
+    return (
+        f"[{style}]{finding.severity}[/] {finding.rule} × {finding.count:,}: {escape(finding.message)}{where}"
+    )
+
+
+@contextmanager
+def watch(console: Console, verbosity: int) -> Iterator[TerminalListener]:
+    """A listener that draws on `console` while the block runs; bars only on a terminal."""
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=verbosity < 0 or not console.is_terminal,
+    )
+    with progress:
+        yield TerminalListener(console, progress, verbosity)

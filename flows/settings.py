@@ -1,0 +1,78 @@
+"""The parameters of a run, typed and checked, as flows take them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from schemas.metrics import load_catalogue
+from schemas.series import Thresholds
+from tasks.series.options import ScanOptions
+from tasks.series.spec import parse_instant
+from tasks.series.units import DEFAULT_BLOCK_BYTES
+
+_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*$", re.IGNORECASE)
+_SMALLEST_BLOCK = 4096
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes of `64MiB`, `1.5GB`, `4096`.
+
+    Raises:
+        ValueError: the text is no size.
+    """
+    match = _SIZE.match(str(text))
+    if not match:
+        raise ValueError(f"'{text}' is not a size; write 64MiB, 1.5GB or a number of bytes")
+    number, unit, binary = match.groups()
+    power = " kmgt".index(unit.lower()) if unit else 0
+    return int(float(number) * (1024 if binary else 1000) ** power)
+
+
+class RunSettings(BaseModel):
+    """What a run reads, where it writes, and how. Times are ISO; a size may be written `64MiB`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    out: str
+    clusters: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    timezone: str | None = None
+    workers: int | None = Field(default=None, ge=1)
+    scheduler: str | None = None
+    block_bytes: int = Field(default=DEFAULT_BLOCK_BYTES, ge=_SMALLEST_BLOCK)
+    force: bool = False
+    catalogue: str | None = None
+    thresholds: Thresholds = Thresholds()
+
+    @field_validator("block_bytes", mode="before")
+    @classmethod
+    def _size(cls, value: str | int) -> int:
+        return parse_size(value)
+
+    def scan_options(self) -> ScanOptions:
+        """The part of the settings that a scan needs.
+
+        Raises:
+            UsageError: a time or zone cannot be read, or the catalogue is not valid.
+        """
+        return ScanOptions(
+            since_ms=parse_instant(self.since, self.timezone) if self.since else None,
+            until_ms=parse_instant(self.until, self.timezone) if self.until else None,
+            timezone=self.timezone,
+            block_bytes=self.block_bytes,
+            thresholds=self.thresholds,
+            catalogue=load_catalogue(self.catalogue) if self.catalogue else None,
+        )
+
+    def recorded(self) -> dict[str, Any]:
+        """The parameters that go into the manifest: those that decide the numbers."""
+        return self.model_dump(
+            mode="json",
+            include={"clusters", "metrics", "since", "until", "timezone", "catalogue", "thresholds"},
+        )

@@ -1,0 +1,136 @@
+"""A readable table of a finished run, from its published files alone."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.table import Table
+
+from flows.console import verdict_text
+from schemas.errors import UsageError
+from schemas.series import SeriesRecord
+from tasks.outputs.run import read_run
+from tasks.storage.publish import read_bytes
+
+_SHOWN = ("p1", "p25", "p50", "p75", "p99")
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_POINTS = 20
+
+
+def run_rows(out: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """One row a curve, and one a series without curves, of the run in `out`.
+
+    Keys: cluster, series, metric, period, unit, n, blanks, p1 … p99, zero_share (of 1),
+    verdict, findings, curve (values at 20 evenly spaced levels).
+
+    Raises:
+        IncompleteRun: no run has finished there.
+        UsageError: a named cluster or metric is not in the run.
+    """
+    manifest = read_run(out)
+    table = pd.read_parquet(io.BytesIO(read_bytes(out, "summaries/curves.parquet") or b""))
+    curves = {key: part["value"].to_numpy() for key, part in table.groupby(["cluster", "metric", "period"])}
+    rows: list[dict[str, Any]] = []
+    for entry in manifest.series:
+        record = SeriesRecord.model_validate_json(read_bytes(out, entry.schema_path) or b"")
+        rows += _rows_of(record, curves)
+    _require("cluster", clusters, {row["cluster"] for row in rows}, out)
+    _require("metric", metrics, {row["metric"] for row in rows} | {row["series"] for row in rows}, out)
+    return [
+        row
+        for row in rows
+        if (not clusters or row["cluster"] in clusters)
+        and (not metrics or row["metric"] in metrics or row["series"] in metrics)
+    ]
+
+
+def run_table(rows: list[dict[str, Any]]) -> Table:
+    """The rows as a rich table."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cluster")
+    table.add_column("metric")
+    table.add_column("unit", style="dim")
+    for name in ("n", "blanks", *_SHOWN, "zero"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("curve p0…p100", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    previous = None
+    for row in rows:
+        if previous is not None and row["cluster"] != previous:
+            table.add_section()
+        previous = row["cluster"]
+        period = "" if row["period"] in (None, "all") else f" {row['period']}"
+        table.add_row(
+            row["cluster"],
+            f"{row['metric']}{period}",
+            row["unit"] or "",
+            f"{row['n']:,}",
+            f"{row['blanks']:,}",
+            *(_number(row.get(name)) for name in _SHOWN),
+            "" if row["zero_share"] is None else f"{row['zero_share']:.1%}",
+            sparkline(row["curve"]),
+            verdict_text(row["verdict"]),
+        )
+    return table
+
+
+def sparkline(values: list[float]) -> str:
+    """Values as a row of bars between their least and greatest."""
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(_BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1))] for value in values)
+
+
+def _rows_of(record: SeriesRecord, curves: dict[Any, Any]) -> list[dict[str, Any]]:
+    common = {
+        "cluster": record.cluster,
+        "series": record.series,
+        "blanks": record.observed.blanks,
+        "verdict": record.verdict,
+        "findings": len(record.findings),
+    }
+    if not record.curves:
+        empty = {"metric": record.series, "period": None, "unit": None, "n": record.observed.values}
+        return [{**common, **empty, "zero_share": None, "curve": []}]
+    rows = []
+    for curve in record.curves:
+        values = curves[(record.cluster, curve.metric, curve.period)]
+        points = values[np.linspace(0, len(values) - 1, _POINTS).round().astype(int)]
+        facts = {"metric": curve.metric, "period": curve.period, "unit": curve.unit, "n": curve.count}
+        rows.append(
+            {
+                **common,
+                **facts,
+                **{name: curve.quantiles[name] for name in _SHOWN},
+                "zero_share": curve.zero_share,
+                "curve": points.tolist(),
+            }
+        )
+    return rows
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return (
+        f"{value:,.0f}"
+        if float(value).is_integer()
+        else f"{value:,.4g}"
+        if abs(value) < 1000
+        else f"{value:,.1f}"
+    )
+
+
+def _require(kind: str, wanted: tuple[str, ...], there: set[str], out: str) -> None:
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise UsageError(
+            f"The run in {out} has no {kind} {', '.join(missing)}.",
+            hint=f"It has {', '.join(sorted(there))}.",
+        )

@@ -1,0 +1,122 @@
+"""The main job as a flow: every series of a source to exact summaries and validated schemas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.cluster import open_client
+from flows.settings import RunSettings
+from schemas.errors import AcmetraceError
+from schemas.manifest import RunManifest
+from schemas.series import SeriesRecord
+from tasks.artifacts import ProgressArtifact, findings_table, output_links, results_table
+from tasks.progress import Listener, Several, Silent
+from tasks.publish import publish
+from tasks.scan import DaskExecutor
+from tasks.series.summary import SeriesSummary
+from tasks.storage.units import UnitStore
+from tasks.summarize import (
+    SeriesGroup,
+    discover_groups,
+    failed_group,
+    load_summaries,
+    place_of,
+    summarize_group,
+)
+
+GROUPS_AT_ONCE = 3  # enough to read heads and merge while blocks of another series are scanned
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave: the records of all series, and the manifest if outputs were published."""
+
+    out: str
+    records: tuple[SeriesRecord, ...]
+    manifest: RunManifest | None
+
+    @property
+    def failed(self) -> tuple[SeriesRecord, ...]:
+        """The series that were judged failed."""
+        return tuple(record for record in self.records if record.verdict == "failed")
+
+
+def state_of(out: str) -> UnitStore:
+    """Where finished units of work of the runs into `out` are kept."""
+    return UnitStore(f"{out.rstrip('/')}/.state")
+
+
+@flow(
+    name="summarize",
+    flow_run_name="summarize {settings.source}",
+    task_runner=ThreadPoolTaskRunner(max_workers=GROUPS_AT_ONCE),  # type: ignore[arg-type]
+    validate_parameters=True,
+    persist_result=False,
+)
+def summarize(
+    settings: RunSettings, mode: Literal["publish", "judge"] = "publish", listener: Listener | None = None
+) -> RunResult:
+    """Find, scan, judge and summarise all series of `settings.source`; publish them to `settings.out`.
+
+    With mode "judge" nothing is published but the records.
+
+    Raises:
+        SourceError, UsageError: the source or the settings are wrong.
+    """
+    started = datetime.now(UTC)
+    store = state_of(settings.out)
+    if settings.force:
+        store.discard("")
+    artifact = ProgressArtifact()
+    hearers = Several([artifact, listener or Silent()])
+    groups = discover_groups(settings.source, settings.clusters, settings.metrics, store)
+    artifact.start()
+    with open_client(settings.scheduler, settings.workers) as client:
+        executor = DaskExecutor(client)
+        summaries = _all_summaries(groups, settings, executor, store, hearers, judge_only=mode == "judge")
+    artifact.finish()
+    records = tuple(summary.record for summary in summaries)
+    findings_table([finding for record in records for finding in record.findings])
+    manifest = None
+    if mode == "publish":
+        results_table(records)
+        manifest = publish(settings.out, summaries, groups, settings.source, settings.recorded(), started)
+        output_links(settings.out)
+    return RunResult(settings.out, records, manifest)
+
+
+def _all_summaries(
+    groups: list[SeriesGroup],
+    settings: RunSettings,
+    executor: DaskExecutor,
+    store: UnitStore,
+    listener: Listener,
+    *,
+    judge_only: bool,
+) -> list[SeriesSummary]:
+    """The summaries of all groups; one that cannot be read does not stop the others."""
+    options = settings.scan_options()
+    running = []
+    for group in groups:
+        key = group.key(options, judge_only=judge_only)
+        # Prefect's cached reference may outlive the summary it points to; then it is made again.
+        fresh = settings.force or store.get(place_of(key)) is None
+        work = summarize_group.with_options(refresh_cache=fresh)
+        running.append(
+            (group, work.submit(key, group, options, executor, store, listener, judge_only=judge_only))
+        )
+    summaries: list[SeriesSummary] = []
+    for group, future in running:
+        try:
+            found = load_summaries(future.result(), store)
+        except AcmetraceError as error:
+            found = failed_group(group, error, options)
+        for summary in found:
+            listener.judged(summary.record)
+        summaries += found
+    return summaries

@@ -1,0 +1,60 @@
+"""What a run tells while it works: events for a terminal, an artifact, or nobody.
+
+Work reports here and nowhere else; who listens decides what to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from schemas.series import SeriesRecord
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """Is told of the work on series; calls come from several threads."""
+
+    def planned(self, label: str, number: int, size: int) -> None:
+        """Pass `number` (from 1) over the series `label` begins; `size` bytes are left to read in it."""
+
+    def read(self, label: str, size: int) -> None:
+        """`size` bytes of the current pass over `label` are done."""
+
+    def judged(self, record: SeriesRecord) -> None:
+        """A series is finished; its record holds findings and verdict."""
+
+
+class Silent:
+    """Listens to nothing."""
+
+    def planned(self, label: str, number: int, size: int) -> None:
+        """Say nothing."""
+
+    def read(self, label: str, size: int) -> None:
+        """Say nothing."""
+
+    def judged(self, record: SeriesRecord) -> None:
+        """Say nothing."""
+
+
+class Several:
+    """Passes everything on to several listeners."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._listeners = tuple(listeners)
+
+    def planned(self, label: str, number: int, size: int) -> None:
+        """Pass it on."""
+        for listener in self._listeners:
+            listener.planned(label, number, size)
+
+    def read(self, label: str, size: int) -> None:
+        """Pass it on."""
+        for listener in self._listeners:
+            listener.read(label, size)
+
+    def judged(self, record: SeriesRecord) -> None:
+        """Pass it on."""
+        for listener in self._listeners:
+            listener.judged(record)
