@@ -277,7 +277,7 @@ def show(
     if talk.json:
         _print_json(rows)
     else:
-        out.print(run_table(rows))
+        out.print(run_table(rows, out.width))
     return INPUT_FAILED if any(row["verdict"] == "failed" for row in rows) else OK
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from flows.console import verdict_text
@@ -17,15 +17,17 @@ from tasks.outputs.run import read_run
 from tasks.storage.publish import read_bytes
 
 _SHOWN = ("p1", "p25", "p50", "p75", "p99")
+_SHOWN_NARROW = ("p1", "p50", "p99")
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_POINTS = 20
+_POINTS = 12
+_WIDE = 105
 
 
 def run_rows(out: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """One row a curve, and one a series without curves, of the run in `out`.
 
     Keys: cluster, series, metric, period, unit, n, blanks, p1 … p99, zero_share (of 1),
-    verdict, findings, curve (values at 20 evenly spaced levels).
+    verdict, findings, curve (values at 12 evenly spaced levels).
 
     Raises:
         IncompleteRun: no run has finished there.
@@ -48,29 +50,29 @@ def run_rows(out: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] 
     ]
 
 
-def run_table(rows: list[dict[str, Any]]) -> Table:
-    """The rows as a rich table."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("cluster")
-    table.add_column("metric")
-    table.add_column("unit", style="dim")
-    for name in ("n", "blanks", *_SHOWN, "zero"):
+def run_table(rows: list[dict[str, Any]], width: int = 120) -> Table:
+    """The rows as a rich table for a terminal of `width` characters; a narrow one leaves columns out."""
+    wide = width >= _WIDE
+    marks = _SHOWN if wide else _SHOWN_NARROW
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("metric", no_wrap=True)
+    headings = ["n", *(["blanks"] if wide else []), *marks, "zero"]
+    for name in headings:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("curve p0…p100", no_wrap=True)
+    table.add_column("p0 … p100", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     previous = None
     for row in rows:
-        if previous is not None and row["cluster"] != previous:
-            table.add_section()
+        if row["cluster"] != previous:
+            table.add_row(f"[bold]{escape(row['cluster'])}")
         previous = row["cluster"]
         period = "" if row["period"] in (None, "all") else f" {row['period']}"
+        unit = f" [dim]{escape(row['unit'])}[/]" if wide and row["unit"] else ""
         table.add_row(
-            row["cluster"],
-            f"{row['metric']}{period}",
-            row["unit"] or "",
-            f"{row['n']:,}",
-            f"{row['blanks']:,}",
-            *(_number(row.get(name)) for name in _SHOWN),
+            f"  {escape(row['metric'])}{period}{unit}",
+            _count(row["n"]),
+            *([_count(row["blanks"])] if wide else []),
+            *(_number(row.get(name)) for name in marks),
             "" if row["zero_share"] is None else f"{row['zero_share']:.1%}",
             sparkline(row["curve"]),
             verdict_text(row["verdict"]),
@@ -115,16 +117,19 @@ def _rows_of(record: SeriesRecord, curves: dict[Any, Any]) -> list[dict[str, Any
     return rows
 
 
+def _count(number: int) -> str:
+    """A count in at most six characters: 1840, 112.7k, 1.2G."""
+    for factor, unit in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if number >= factor:
+            return f"{number / (1000 if unit == 'k' else factor):.1f}{unit}"
+    return str(number)
+
+
 def _number(value: float | None) -> str:
+    """A value in four significant digits, whole numbers below 100,000 in full."""
     if value is None:
         return ""
-    return (
-        f"{value:,.0f}"
-        if float(value).is_integer()
-        else f"{value:,.4g}"
-        if abs(value) < 1000
-        else f"{value:,.1f}"
-    )
+    return f"{value:.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
 def _require(kind: str, wanted: tuple[str, ...], there: set[str], out: str) -> None:

@@ -26,7 +26,7 @@ def _publish(
 ) -> RunManifest:
     summaries: Sequence[SeriesSummary]
     groups: Sequence[SeriesGroup]
-    summaries, groups = content.unquote()
+    summaries, groups = content  # quoted on the way in, so that Prefect does not search it for futures
     inputs = {
         (series.cluster, series.name): tuple(
             InputFile(path=file.url, size=file.size, version=file.version) for file in series.files

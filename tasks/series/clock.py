@@ -54,7 +54,7 @@ def parse_zone(name: str) -> tzinfo:
             return timezone(-offset if sign == "-" else offset)
     try:
         return ZoneInfo(name.strip())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise UsageError(
             f"'{name}' is not a time zone.",
             hint="Give an offset such as +08:00 or a name such as Asia/Shanghai.",

@@ -88,15 +88,6 @@ class ValueCounts:
         keys = np.concatenate([_drop(self.keys, self.shift, shift), _drop(other.keys, other.shift, shift)])
         return _collect(keys, np.concatenate([self.counts, other.counts]), shift, limit)
 
-    def within(self, lows: KeyArray, highs: KeyArray) -> ValueCounts:
-        """Only the keys inside one of the closed, disjoint, ascending ranges [lows[i], highs[i]]."""
-        if not len(lows):
-            return ValueCounts.empty(self.limit)
-        first = self.keys << np.uint64(self.shift)
-        place = np.searchsorted(lows, first, side="right") - 1
-        inside = (place >= 0) & (first <= highs[np.maximum(place, 0)])
-        return _collect(self.keys[inside], self.counts[inside], self.shift, self.limit)
-
     def same_as(self, other: ValueCounts) -> bool:
         """Equality of content."""
         return (

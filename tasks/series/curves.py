@@ -6,6 +6,7 @@ bits, further passes over the file find the order statistics (`tasks.series.refi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,8 +18,6 @@ from tasks.series.refine import KeyRanges, RankSearch
 from tasks.series.summary import Curve
 from tasks.series.tally import Tally
 
-MOST_PASSES = 64  # a pass that narrows nothing raises, so that 64 bits are enough
-
 Recount = Callable[[int, KeyRanges], Tally]
 
 
@@ -29,6 +28,9 @@ def curves_of(
 
     `recount(number, ranges)` makes pass `number` (from 2): the tally of the same
     rows, counting only values inside `ranges`.
+
+    Raises:
+        ValueError: the tables are too small to tell the wanted ranks apart.
     """
     levels = np.concatenate([published_levels(), MARKS])
     periods: dict[str, tuple[str, ...]] = {WHOLE: ()}
@@ -37,13 +39,15 @@ def curves_of(
     ranks = {period: Ranks.at(count, levels) for period, count in counts.items()}
     searches = {period: RankSearch.start(rank.needed()) for period, rank in ranks.items()}
     counted = tally
-    for number in range(2, MOST_PASSES):
-        for period, search in searches.items():
-            if not search.done:
-                searches[period] = search.advance(counted.window(*periods[period]))
+    for number in itertools.count(2):
+        before = searches
+        searches = {p: search.advance(counted.window(*periods[p])) for p, search in before.items()}
         ranges = KeyRanges.union([search.ranges() for search in searches.values()])
         if not len(ranges.lows):
             break
+        if all(search.same_as(before[period]) for period, search in searches.items()):
+            limit = counted.window().limit
+            raise ValueError(f"tables of {limit} keys cannot separate the ranks of {len(searches)} periods")
         counted = recount(number, ranges)
     found = []
     for period, search in searches.items():

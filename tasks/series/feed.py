@@ -103,11 +103,15 @@ def _grown(buffer: bytearray, block: Block) -> bytearray:
 
 def cell_text(array: NDArray[np.uint8], place: int) -> str:
     """The text from `place` to the next delimiter or quote, for a message or for `float`."""
-    piece = array[place : place + 4096].tobytes()
-    quoted = piece[:1] == b'"'
-    marks = (b'"', b"\n") if quoted else (b",", b"\n", b'"')
-    ends = [at for at in (piece.find(mark, int(quoted)) for mark in marks) if at >= 0]
-    return piece[: min(ends, default=len(piece))].strip(b'" \t\r').decode("utf-8", "replace")
+    size = 4096
+    while True:
+        piece = array[place : place + size].tobytes().lstrip(b" \t")
+        quoted = piece[:1] == b'"'
+        marks = (b'"', b"\n") if quoted else (b",", b"\n", b'"')
+        ends = [at for at in (piece.find(mark, int(quoted)) for mark in marks) if at >= 0]
+        if ends or place + size >= len(array):
+            return piece[: min(ends, default=len(piece))].strip(b'" \t\r').decode("utf-8", "replace")
+        size *= 4
 
 
 def iso_text(ms: int) -> str:

@@ -80,7 +80,7 @@ def read_head(file: FileRef, time_column: str = "Time") -> Head:
 
 
 def _first_bytes(reader: Reader, file: FileRef) -> tuple[bytes, bool]:
-    """The header line and at least SAMPLE_BYTES behind it, as far as there are any; whether that is all."""
+    """The header line and a sample behind it that holds a whole row, if there is one; whether that is all."""
     text, wanted = b"", SAMPLE_BYTES
     while True:
         more = bytearray(wanted)
@@ -89,9 +89,10 @@ def _first_bytes(reader: Reader, file: FileRef) -> tuple[bytes, bool]:
         if count < wanted:
             return text, True
         newline = text.find(b"\n")
-        if newline >= 0 and len(text) - newline > SAMPLE_BYTES // 2:
+        sampled = newline >= 0 and len(text) - newline > SAMPLE_BYTES // 2
+        if sampled and (text.find(b"\n", newline + 1) >= 0 or len(text) > MOST_HEADER_BYTES):
             return text, False
-        if len(text) > MOST_HEADER_BYTES:
+        if newline < 0 and len(text) > MOST_HEADER_BYTES:
             raise NotASeries(f"{file.url} has no line end in its first {len(text):,} bytes.")
         wanted = len(text)
 

@@ -169,10 +169,10 @@ def _cells(make: _Maker, contract: SeriesContract, tally: Tally) -> list[Finding
         bounds = f"{_bound(metric.low)} … {_bound(metric.high)} {metric.unit}"
         message = f"values lie outside {bounds}; they are kept"
         found.append(make("out-of-range", spots.count, message, _examples(tally, spots)))
-    lost = tally.bad_cells + tally.bad_rows * len(tally.entities.keys)
-    if not len(tally.entities.keys):
-        lost = tally.bad_rows
-    cells = max(tally.cells + tally.bad_rows * max(len(tally.entities.keys), 1), 1)
+    # A file without value columns is judged by its rows.
+    columns = len(tally.entities.keys)
+    lost = tally.bad_cells + tally.bad_rows * max(columns, 1)
+    cells = max((tally.cells if columns else tally.rows) + tally.bad_rows * max(columns, 1), 1)
     limit = contract.thresholds.bad_cell_share
     if lost / cells > limit:
         places = [
@@ -217,13 +217,16 @@ def _times(make: _Maker, contract: SeriesContract, tally: Tally) -> list[Finding
 def _coverage(make: _Maker, contract: SeriesContract, tally: Tally, heads: Sequence[Head]) -> list[Finding]:
     found = []
     files = [Example(file=head.file.url) for head in heads]
-    if tally.rows == 0 and tally.bad_rows == 0 and tally.outside_rows == 0:
+    if not any(head.has_rows for head in heads):
         found.append(make("header-only", 1, "there is a header and no row", files))
     if not tally.rows:
         return found
     blank = tally.entities.keys[tally.entities.count == 0]
     if len(blank):
-        places = [Example(file=heads[0].file.url, column=str(name)) for name in blank[:EXAMPLES_KEPT]]
+        places = [
+            Example(file=next(head.file.url for head in heads if name in head.columns), column=str(name))
+            for name in blank[:EXAMPLES_KEPT]
+        ]
         found.append(make("blank-column", len(blank), "columns have no value at all", places))
     share, limit = coverage_share(tally), contract.thresholds.low_coverage_share
     if share is not None and share < limit:

@@ -21,11 +21,11 @@ from tasks.series.cells import (
     COMMA,
     GENERAL,
     NEWLINE,
-    QUOTE,
     RETURN,
     SLOW,
     STAGES,
     any_cell,
+    cell_bounds,
     fast_cell,
 )
 from tasks.series.clock import ZONE_CODES, read_time
@@ -164,19 +164,14 @@ def next_line(buf: NDArray[np.uint8], place: int) -> int:
 @njit(nogil=True, cache=True)
 def _cell_place(buf: NDArray[np.uint8], line: int, column: int) -> int:
     """Where the value cell `column` (from 0) of the line at `line` begins."""
-    place, commas, quoted = line, 0, False
-    while commas <= column:
-        if buf[place] == QUOTE:
-            quoted = not quoted
-        elif buf[place] == COMMA and not quoted:
-            commas += 1
-        place += 1
+    place = line
+    for _ in range(column + 1):
+        place = cell_bounds(buf, place)[2] + 1
     return place
 
 
 @njit(nogil=True, cache=True)
-def note(r: Registers, kind: int, column: int, place: int) -> None:
-    """Count an event of `kind`; of the first ones keep line, column and place in the buffer."""
+def _note(r: Registers, kind: int, column: int, place: int) -> None:
     seen = r.events[kind]
     if seen < EXAMPLES_KEPT:
         r.places[kind, seen, 0] = r.at[LINES]
@@ -292,6 +287,9 @@ def _check_range(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, gen
     scale = 10.0**p.decimals
     low = np.int64(min(max(np.ceil(p.low * scale), 0.0), 2e9))
     high = np.int64(min(max(np.floor(p.high * scale), -1.0), 2e9))
+    # The products are rounded; the bounds themselves are inside.
+    low -= low > 0 and (low - 1) / scale >= p.low
+    high += (high + 1) / scale <= p.high
     staged = r.staged
     outside = general
     for c in range(p.columns):
@@ -303,7 +301,7 @@ def _check_range(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, gen
         real = staged[c] == GENERAL and (r.reals[c] < p.low or r.reals[c] > p.high)
         if fixed or real:
             known = r.events[OUT_OF_RANGE] >= EXAMPLES_KEPT
-            note(r, OUT_OF_RANGE, c, line if known else _cell_place(buf, line, c))
+            _note(r, OUT_OF_RANGE, c, line if known else _cell_place(buf, line, c))
 
 
 @njit(nogil=True, cache=True)
@@ -390,7 +388,7 @@ def scan_lines(
                 return place, DONE
             r.at[LINES] += 1
             if ms < 0:
-                note(r, BAD_TIME, -1, line)
+                _note(r, BAD_TIME, -1, line)
             else:
                 r.at[OUTSIDE] += 1
             continue
@@ -403,7 +401,7 @@ def scan_lines(
             if peek:
                 return place, DONE
             r.at[LINES] += 1
-            note(r, RAGGED_ROW, -1, line)
+            _note(r, RAGGED_ROW, -1, line)
             continue
         _compare(p, r, ms)
         slot = r.at[STAMPS]
@@ -434,6 +432,6 @@ def scan_lines(
             for c in range(p.columns):
                 if r.staged[c] == BAD:
                     r.bad[c] += 1
-                    note(r, BAD_CELL, c, _cell_place(buf, line, c))
+                    _note(r, BAD_CELL, c, _cell_place(buf, line, c))
         r.at[PREVIOUS_MS] = ms
     return place, DONE

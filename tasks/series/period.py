@@ -37,10 +37,10 @@ def bytes_of_period(head: Head, spec: ScanSpec) -> tuple[int, int] | None:
         times = [time for time in (probe.time_from(place) for place in places) if time is not None]
         if len(times) < _PROBES // 2 or any(b < a for a, b in itertools.pairwise(times)):
             return None
-        first = probe.first_at_or_after(spec.since_ms)
-        last = probe.first_at_or_after(spec.until_ms)
-    start = 0 if first <= head.data_start else first
-    return start, max(last, start)
+        # Never an empty range, so that a period without rows is scanned like any other.
+        first = min(probe.first_at_or_after(spec.since_ms), file.size - 1)
+        last = max(probe.first_at_or_after(spec.until_ms), first + 1)
+    return (0 if first <= head.data_start else first), last
 
 
 class _Probe:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.series.counts import FloatArray, IntArray, KeyArray, ValueCounts, key_values
+from tasks.series.counts import FloatArray, IntArray, KeyArray, ValueCounts, key_values, order_keys
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class KeyRanges:
         fresh[1:] = lows[1:] > highs[:-1]
         last = np.append(np.flatnonzero(fresh)[1:] - 1, len(lows) - 1)
         return cls(lows[fresh], highs[last])
+
+    def hold(self, values: FloatArray) -> NDArray[np.bool_]:
+        """Which of the finite `values` lie inside a range; shape as given."""
+        if not len(self.lows):
+            return np.zeros(np.shape(values), bool)
+        keys = order_keys(values)
+        place = np.searchsorted(self.lows, keys, side="right") - 1
+        return (place >= 0) & (keys <= self.highs[np.maximum(place, 0)])
 
 
 @dataclass(frozen=True)
@@ -75,22 +84,25 @@ class RankSearch:
     def advance(self, table: ValueCounts) -> RankSearch:
         """The search after a pass whose `table` counts at least all values inside `ranges()`.
 
-        Raises:
-            ValueError: the table is no finer than what is known, so that no pass would end.
+        Where the table is no finer than what is known already, as it can be when it
+        serves other searches too, nothing changes.
         """
         shift = np.uint64(table.shift)
+        bin_width = (np.uint64(1) << shift) - np.uint64(1)
         cumulative = np.concatenate([[0], np.cumsum(table.counts)])
         first_keys = table.keys << shift
         lows, highs, below = self.lows.copy(), self.highs.copy(), self.below.copy()
-        open_ = self.lows < self.highs
+        open_ = self.highs - self.lows > bin_width
         before = cumulative[np.searchsorted(first_keys, self.lows[open_])]
         place = np.searchsorted(cumulative, self.ranks[open_] - self.below[open_] + before, side="right") - 1
         lows[open_] = first_keys[place]
-        highs[open_] = first_keys[place] | ((np.uint64(1) << shift) - np.uint64(1))
+        highs[open_] = first_keys[place] | bin_width
         below[open_] += cumulative[place] - before
-        if np.array_equal(lows, self.lows) and np.array_equal(highs, self.highs) and not self.done:
-            raise ValueError(f"a table of {table.limit} keys cannot separate {len(self.ranks)} ranks")
         return RankSearch(self.ranks, lows, highs, below)
+
+    def same_as(self, other: RankSearch) -> bool:
+        """Whether both know the same."""
+        return np.array_equal(self.lows, other.lows) and np.array_equal(self.highs, other.highs)
 
     def values(self, ranks: IntArray) -> FloatArray:
         """The order statistics at `ranks`, each one of the wanted."""

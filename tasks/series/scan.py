@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from schemas.findings import EXAMPLES_KEPT
 from tasks.series import kernel
 from tasks.series.cells import BAD, BLANK, STAGES
-from tasks.series.counts import IntArray, ValueCounts
+from tasks.series.counts import FloatArray, IntArray, ValueCounts
 from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
 from tasks.series.kernel import NEVER, PEEKED, Params, Registers
 from tasks.series.spec import Block, ScanSpec
@@ -72,8 +72,7 @@ class _Scan:
 
     def run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
         """Count lines as `LineScan` says."""
-        solved_at: list[int] = []
-        solved: list[float] = []
+        solved: dict[int, float] = {}
         while True:
             place, why = kernel.scan_lines(
                 array,
@@ -83,13 +82,14 @@ class _Scan:
                 peek,
                 self.params,
                 self.registers,
-                np.array(solved_at, np.int64),
-                np.array(solved, np.float64),
+                np.array(list(solved), np.int64),
+                np.array(list(solved.values()), np.float64),
             )
             if why == kernel.ASK_FLOAT:
                 asked = int(self.registers.at[kernel.ASKED])
-                solved_at.append(asked)
-                solved.append(float(cell_text(array, asked)))
+                # Of the lines before, none is asked for again.
+                solved = {at: value for at, value in solved.items() if at >= place}
+                solved[asked] = float(cell_text(array, asked))
                 continue
             self._fold(array, base)
             if why == kernel.DONE:
@@ -155,7 +155,8 @@ class _Scan:
         first = []
         for line, column, place in r.places[kind, : min(seen, EXAMPLES_KEPT)].tolist():
             name = self.columns[column] if column >= 0 else None
-            text = cell_text(array, place) if column >= 0 or kind == kernel.BAD_TIME else None
+            named = column >= 0 or kind == kernel.BAD_TIME
+            text = cell_text(array, place)[:_TEXT_SHOWN] if named else None
             first.append(Spot(self.block.file.url, base + place, self.block.start, line, name, text))
         self._add_spots(rule, Spots(seen, tuple(first)))
         r.events[kind] = 0
@@ -173,14 +174,17 @@ class _Scan:
             return
         for window, name in enumerate(self.windows):
             values = r.real_values[:filled][r.real_windows[:filled] == window]
-            if len(values):
-                self._add_values(name, ValueCounts.of(values, limit=self.spec.limit))
+            self._add_values(name, values)
         r.at[kernel.REALS] = 0
 
-    def _add_values(self, window: str, table: ValueCounts) -> None:
+    def _add_values(self, window: str, values: FloatArray, counts: IntArray | None = None) -> None:
+        # Before they are counted, because a table that drops bits mixes what is in a range with what is not.
         if self.spec.ranges is not None:
-            table = table.within(self.spec.ranges.lows, self.spec.ranges.highs)
-        self.values[window] = self.values[window].merge(table)
+            inside = self.spec.ranges.hold(values)
+            values, counts = values[inside], None if counts is None else counts[inside]
+        if len(values):
+            table = ValueCounts.of(values, counts, self.spec.limit)
+            self.values[window] = self.values[window].merge(table)
 
     def _fold_hours(self) -> None:
         r = self.registers
@@ -213,7 +217,7 @@ class _Scan:
         for window, name in enumerate(self.windows):
             counts = self.histogram[window, STAGES:]
             filled = np.flatnonzero(counts)
-            self._add_values(name, ValueCounts.of(filled / scale, counts[filled], self.spec.limit))
+            self._add_values(name, filled / scale, counts[filled])
         rows = int(r.at[kernel.ROWS])
         return Tally(
             decimals=p.decimals,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import statistics
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import numpy as np
 
@@ -138,7 +138,7 @@ def parse_instant(text: str, zone: str | None) -> int:
                 hint=f"Write {text}+08:00 or give --timezone, for example Asia/Shanghai.",
             )
         moment = moment.replace(tzinfo=parse_zone(zone))
-    return int(moment.astimezone(UTC).timestamp() * 1000)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def spec_for(
@@ -183,9 +183,10 @@ def _numbers(heads: list[Head]) -> list[tuple[float, int]]:
         for text in head.sample[: 64 << 10].replace(b"\n", b",").split(b","):
             try:
                 number = Decimal(text.strip(b'" \r').decode("ascii"))
-            except (InvalidOperation, ValueError):
+                small = number.is_finite() and abs(number) < 1_000_000_000
+            except (ArithmeticError, ValueError):
                 continue
-            if number.is_finite() and abs(number) < 1_000_000_000:
+            if small:
                 exponent = number.normalize().as_tuple().exponent
                 found.append((float(number), max(0, -int(exponent))))
     return found

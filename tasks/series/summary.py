@@ -100,7 +100,7 @@ class SeriesSummary:
                 values=arrays[f"values.{number}"],
                 count=count,
                 zero_share=zero_share,
-                marks={level: value for level, value in marks},
+                marks=dict(marks),
             )
             for number, (cluster, metric, period, count, zero_share, marks) in enumerate(
                 json.loads(arrays["curves"].tobytes())

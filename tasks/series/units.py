@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +134,7 @@ def blocks_of(scan: FileScan) -> str:
     return f"blocks/{scan.key}"
 
 
-def merge_all(results: Sequence[Any]) -> Any:
+def merge_all(results: Iterable[Any]) -> Any:
     """The merge of at least one result."""
     return functools.reduce(lambda left, right: left.merge(right), results)
 
@@ -152,7 +152,7 @@ class ThreadExecutor:
             results = pool.map(
                 lambda unit: scan_unit(scan.kind, unit, scan.columns, place, store), scan.units
             )
-            return merge_all(list(results))
+            return merge_all(results)
 
 
 @functools.cache

@@ -29,7 +29,7 @@ from tasks.series.refine import KeyRanges
 from tasks.series.spec import ScanSpec, month_window, spec_for
 from tasks.series.summary import SeriesSummary
 from tasks.series.tally import Tally
-from tasks.series.units import WIDE, Executor, FileScan, is_known, plan_file, tally_file
+from tasks.series.units import WIDE, Executor, FileScan, code_digest, is_known, plan_file, tally_file
 from tasks.storage.source import FileRef
 from tasks.storage.units import UnitStore, unit_key
 
@@ -62,7 +62,7 @@ def heads_of(series: SeriesFiles, store: UnitStore | None) -> tuple[Head, ...]:
 
 
 def _known_head(file: FileRef, store: UnitStore) -> Head:
-    key = f"heads/{unit_key(url=file.url, size=file.size, version=file.version)}"
+    key = f"heads/{unit_key(url=file.url, size=file.size, version=file.version, code=code_digest())}"
     known = store.get(key)
     if known is not None:
         return Head.from_bytes(file, known)
@@ -158,7 +158,9 @@ def failed_summary(series: SeriesFiles, error: Exception, options: ScanOptions) 
         if isinstance(error, FileChanged)
         else "unreadable"
     )
-    finding = failure(series.cluster, series.name, rule, str(error), series.files[0].url)
+    urls = [file.url for file in series.files]
+    named = next((url for url in urls if url in str(error)), urls[0])
+    finding = failure(series.cluster, series.name, rule, str(error), named)
     contract = contract_of(series.name, options)
     record = SeriesRecord(
         cluster=series.cluster,

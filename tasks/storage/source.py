@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
 import fsspec
-import zstandard
+import pyarrow as pa
 from fsspec.core import url_to_fs
 
 from schemas.errors import FileChanged, ReadFailed, SourceError
@@ -105,7 +106,7 @@ def open_reader(ref: FileRef) -> Iterator[Reader]:
                 os.close(descriptor)
         else:
             yield _RemoteReader(ref)
-    except (OSError, EOFError, zstandard.ZstdError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ReadFailed(f"{ref.url} cannot be read to its end: {error}.") from error
     _check_version(ref)
 
@@ -126,7 +127,8 @@ def _unpacked(ref: FileRef) -> Iterator[BinaryIO]:
             with gzip.GzipFile(fileobj=packed, mode="rb") as stream:
                 yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, stream), 1 << 20))
         else:
-            with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream:
+            # Arrow's stream, because it fails on a frame that is cut short; zstandard's ends quietly there.
+            with pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd") as stream:
                 yield cast(BinaryIO, stream)
 
 
@@ -153,7 +155,10 @@ class _RemoteReader:
         if offset >= stop:
             return 0
         fs, path = url_to_fs(self.ref.url)
-        data = fs.cat_file(path, start=offset, end=stop)
+        try:
+            data = fs.cat_file(path, start=offset, end=stop)
+        except Exception as error:  # each store has errors of its own, of no common class
+            raise ReadFailed(f"{self.ref.url} cannot be read: {error or type(error).__name__}.") from error
         if len(data) != stop - offset:
             raise ReadFailed(f"{self.ref.url} gave {len(data)} of the bytes {offset} to {stop}.")
         buffer[: len(data)] = data
