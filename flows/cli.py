@@ -1,13 +1,15 @@
 """The command line. Each command is a few lines around a flow or a function of `tasks`.
 
 Exit codes: 0 all good; 1 failed; 2 bad usage; 3 finished, but an input was
-judged failed. Results go to stdout, everything else to stderr. Imports that
-take long happen inside the commands, so that `--help` is quick.
+judged failed; 130 interrupted, as shells expect. Results go to stdout,
+everything else to stderr. Imports that take long happen inside the commands, so
+that `--help` is quick.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from flows.settings import RunSettings
     from flows.summarize import RunResult
 
-OK, FAILED, BAD_USAGE, INPUT_FAILED = 0, 1, 2, 3
+OK, FAILED, BAD_USAGE, INPUT_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 out = Console()
 err = Console(stderr=True)
@@ -35,10 +37,14 @@ err = Console(stderr=True)
 app = App(
     name="acmetrace",
     help="Exact distributions of GPU cluster telemetry, at the speed of the disk.",
+    help_epilogue=(
+        "Exit codes: 0 all good, 1 failed, 2 bad usage, 3 finished but an input was judged failed."
+    ),
     version=code_version(),
     console=out,
     error_console=err,
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
     default_parameter=Parameter(show_default=False),
 )
 
@@ -349,6 +355,7 @@ def _first_problem(error: ValidationError) -> str:
 
 def main() -> None:
     """The console command: run, and end with the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill stops as cleanly as Ctrl-C
     sys.exit(exit_code(sys.argv[1:]))
 
 
@@ -366,5 +373,5 @@ def exit_code(arguments: list[str]) -> int:
         return FAILED
     except KeyboardInterrupt:
         err.print("Interrupted. Finished work is kept; the same command goes on from there.", highlight=False)
-        return FAILED
+        return INTERRUPTED
     return code if isinstance(code, int) else OK

@@ -78,7 +78,12 @@ def summarize(
     artifact.start()
     with open_client(settings.scheduler, settings.workers) as client:
         executor = DaskExecutor(client)
-        summaries = _all_summaries(groups, settings, executor, store, hearers, judge_only=mode == "judge")
+        try:
+            summaries = _all_summaries(groups, settings, executor, store, hearers, judge_only=mode == "judge")
+        except BaseException:
+            # Also an interrupt: without this the task runner would wait for all series to be read.
+            executor.stop()
+            raise
     artifact.finish()
     records = tuple(summary.record for summary in summaries)
     findings_table([finding for record in records for finding in record.findings])

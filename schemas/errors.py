@@ -71,6 +71,10 @@ class WorkerLost(AcmetraceError):
     transient = True
 
 
+class Stopped(AcmetraceError):
+    """The user or an orchestrator asked to stop."""
+
+
 class UntrustedPickle(AcmetraceError):
     """A pickle names something other than plain lists and numeric arrays."""
 

@@ -72,6 +72,7 @@ RULES = _rules(
         "info",
         "rows of a node look like different server types; its majority decides",
     ),
+    ("no-node", "warning", "a row names no node; its values count, but belong to no entity"),
 )
 
 

@@ -3,10 +3,22 @@
 Columns are found by name; their order means nothing. Four server types stand
 behind three files: A and B (GPU servers, one file; B has no memory-power
 sensor), C (GPU servers) and D (CPU servers). Source: the AcmeTrace release.
+
+Names of curves, each once a cluster:
+
+    SERVER_POWER_A … _D         total power of the servers of one type
+    SERVER_POWER_GPU, _CPU      total power of all servers of the GPU files, of the CPU file
+    CPU_POWER, PSU1_PIN, …      a component, all servers of the GPU files
+    CPU_SERVER_CPU_POWER, …     the same of the CPU file
+    SERVER_POWER.rack7, …       total and components of a file `rack7` that is not one of the release
+
+Hourly tables have the names of the curves of all servers; tables of entities too,
+except that the total of the released files is `SERVER_POWER`, with one row a node.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Literal
 
@@ -15,6 +27,9 @@ from pydantic import BaseModel, ConfigDict
 from schemas.metrics import Metric
 
 ServerType = Literal["A", "B", "C", "D"]
+Servers = Literal["gpu", "cpu"]
+
+SERVER_POWER = "SERVER_POWER"
 
 TIME_COLUMN = "Time"
 NODE_COLUMN = "node"
@@ -43,7 +58,7 @@ class IpmiFile(BaseModel):
 
     stem: str
     types: tuple[ServerType, ...]
-    servers: Literal["gpu", "cpu"]
+    servers: Servers
 
 
 IPMI_FILES = {
@@ -77,3 +92,28 @@ def power_metric(name: str, meaning: str) -> Metric:
         high=20_000.0,
         interval_s=INTERVAL_S,
     )
+
+
+def group_curve(column: str, servers: Servers) -> str:
+    """The name of the curve of a column, all servers of the GPU files or of the CPU file."""
+    if column == TOTAL_COLUMN:
+        return f"{SERVER_POWER}_{servers.upper()}"
+    return column.upper() if servers == "gpu" else f"CPU_SERVER_{column.upper()}"
+
+
+def type_curve(server_type: ServerType) -> str:
+    """The name of the curve of the total power of one server type."""
+    return f"{SERVER_POWER}_{server_type}"
+
+
+def own_curve(column: str, file: str) -> str:
+    """The name of the curve of a column of a file `file` that is not one of the release."""
+    return f"{SERVER_POWER if column == TOTAL_COLUMN else column.upper()}.{metric_name(file)}"
+
+
+def metric_name(file: str) -> str:
+    """A file's name as the name of a metric; what had to be replaced is told apart by a digest."""
+    safe = re.sub(r"[^A-Za-z0-9_.\-]", "_", file)
+    if not safe[:1].isalpha():
+        safe = f"M{safe}"
+    return safe if safe == file else f"{safe}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"

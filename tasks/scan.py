@@ -7,20 +7,26 @@ be is the business of `flows.cluster`.
 
 from __future__ import annotations
 
+import copy
+import queue
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Client, Future, as_completed
+from distributed import Client, Future
 from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 
-from schemas.errors import WorkerLost
+from schemas.errors import Stopped, WorkerLost
 from tasks.series.units import FileScan, ScanKind, ScanUnit, blocks_of, merge_all, scan_unit
 from tasks.storage.units import UnitStore
 
 FAN_IN = 8
 _RETRIES = 2
+
+
+_Finished = queue.SimpleQueue["Future[Any] | None"]
 
 
 @dataclass(frozen=True)
@@ -47,26 +53,37 @@ class DaskExecutor:
     Not a dataclass, so that an orchestrator that inspects arguments leaves it alone.
     """
 
-    def __init__(self, client: Client, on_bytes: Callable[[int], None] = lambda size: None) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._on_bytes = on_bytes
+        self._on_bytes: Callable[[int], None] = lambda size: None
+        self._stopped = threading.Event()
+        self._waiting: set[_Finished] = set()
 
     def with_bytes(self, on_bytes: Callable[[int], None]) -> DaskExecutor:
         """The same executor telling somebody else."""
-        return DaskExecutor(self._client, on_bytes)
+        other = copy.copy(self)
+        other._on_bytes = on_bytes
+        return other
+
+    def stop(self) -> None:
+        """Give up all work that is running or still to come; `run` raises `Stopped`. For any thread."""
+        self._stopped.set()
+        for finished in list(self._waiting):
+            finished.put(None)
 
     def run(self, scan: FileScan, store: UnitStore | None) -> Any:
         """Scan all units and merge their results.
 
         Raises:
             WorkerLost: workers died again and again while they held the same unit.
+            Stopped: `stop` was called.
             Whatever the scan of a block raises.
         """
+        self._check_stopped()
         client, tag = self._client, scan.key[:16]
-        context = client.submit(
-            _share, _Context(scan.kind, scan.columns, blocks_of(scan), store), key=f"context-{tag}"
-        )
-        sizes: dict[str, int] = {}
+        shared = _Context(scan.kind, scan.columns, blocks_of(scan), store)
+        context = client.submit(_share, shared, key=f"context-{tag}")
+        sizes: dict[Any, int] = {}
         futures: list[Future[Any]] = []
         for unit in scan.units:
             key = f"scan-{unit.key[:32]}"
@@ -74,20 +91,37 @@ class DaskExecutor:
             block = unit.block
             sizes[key] = block.file.size if block.file.compression else block.stop - block.start
         root = self._merge_tree(futures, tag)
+        finished: _Finished = queue.SimpleQueue()
+        for future in (*futures, root):
+            future.add_done_callback(finished.put)  # type: ignore[no-untyped-call]
+        self._waiting.add(finished)
         try:
-            for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
-                if future.status == "finished":
-                    self._on_bytes(sizes[future.key])
-                else:
-                    break
-            return root.result()
+            return self._wait(finished, root, sizes)
         except (KilledWorker, FutureCancelledError) as error:
             raise WorkerLost(
                 f"Workers died while they scanned {scan.units[0].block.file.url}: {error}.",
                 hint="They were probably out of memory: use smaller blocks (--block-size) or fewer threads.",
             ) from error
         finally:
-            client.cancel([root, *futures, context])  # type: ignore[no-untyped-call]
+            self._waiting.discard(finished)
+            # Work nobody wants any more is forgotten by the scheduler.
+            for future in (root, *futures, context):
+                future.release()  # type: ignore[no-untyped-call]
+
+    def _wait(self, finished: _Finished, root: Future[Any], sizes: dict[Any, int]) -> Any:
+        """The result of `root`, telling the bytes of each unit as it is done."""
+        while True:
+            self._check_stopped()
+            future = finished.get()
+            if future is None:
+                continue
+            if future is root or future.status != "finished":
+                return future.result()
+            self._on_bytes(sizes[future.key])
+
+    def _check_stopped(self) -> None:
+        if self._stopped.is_set():
+            raise Stopped("The run was stopped.", hint="Finished work is kept; run again to go on.")
 
     def _merge_tree(self, futures: list[Future[Any]], tag: str) -> Future[Any]:
         level = futures

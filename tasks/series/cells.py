@@ -130,8 +130,10 @@ def cell_bounds(buf: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
     while buf[place] == _SPACE or buf[place] == _TAB:
         place += 1
     if buf[place] == QUOTE:
-        begin = place + 1
-        place = begin
+        place += 1
+        while buf[place] == _SPACE or buf[place] == _TAB:
+            place += 1
+        begin = place
         while buf[place] != QUOTE and buf[place] != NEWLINE:
             place += 1
         if buf[place] == NEWLINE:

@@ -203,7 +203,8 @@ def read_time(
     quoted = buf[place] == _QUOTE
     if quoted:
         place += 1
-    if buf[place + 4] == 45:
+    # A short epoch number may have a minus sign of the next cell at the same place.
+    if buf[place + 4] == 45 and _number(buf, place, 4) >= 0:
         ms, zone, place = _iso(buf, place)
         if ms >= 0 and zone < NAIVE:
             ms -= (zone - OFFSET_BASE) * 60_000
