@@ -241,7 +241,7 @@ def validate(source: str, *, out: str | None = None, scan: Scan = Scan(), talk: 
     if out is not None:
         return _run("validate", scan.settings(source, out), talk)
     with tempfile.TemporaryDirectory(prefix="acmetrace-") as folder:
-        return _run("validate", scan.settings(source, folder), talk)
+        return _run("validate", scan.settings(source, folder), talk, kept=False)
 
 
 @app.command
@@ -287,8 +287,8 @@ def show(
     return INPUT_FAILED if any(row["verdict"] == "failed" for row in rows) else OK
 
 
-def _run(command: str, settings: RunSettings, talk: Talk) -> int:
-    """Run the flow behind a command and print what it gave."""
+def _run(command: str, settings: RunSettings, talk: Talk, *, kept: bool = True) -> int:
+    """Run the flow behind a command and print what it gave; `kept`: its outputs stay."""
     from flows.environment import prepare
 
     prepare(talk.verbosity)
@@ -306,12 +306,11 @@ def _run(command: str, settings: RunSettings, talk: Talk) -> int:
     if talk.json:
         _print_json(_as_json(result))
     elif not talk.quiet:
-        _print_result(result)
+        _print_result(result, kept=kept)
     return INPUT_FAILED if result.failed else OK
 
 
 def _as_json(result: RunResult) -> dict[str, Any]:
-    pickles = result.manifest.pickles if result.manifest else ()
     return {
         "out": result.out,
         "series": [
@@ -325,18 +324,19 @@ def _as_json(result: RunResult) -> dict[str, Any]:
             }
             for record in result.records
         ],
-        "pickles": [entry.model_dump(mode="json") for entry in pickles],
+        "pickles": [entry.model_dump(mode="json") for entry in result.manifest.pickles],
     }
 
 
-def _print_result(result: RunResult) -> None:
+def _print_result(result: RunResult, *, kept: bool) -> None:
     verdicts = Counter(record.verdict for record in result.records)
     said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     _say(f"{len(result.records)} series: {said}")
-    if result.manifest is not None:
-        written = sum(entry.status == "written" for entry in result.manifest.pickles)
-        _say(f"{len(result.manifest.outputs)} files, {written} pickles in {result.out}")
-        _say(f"Next: acmetrace show {result.out}")
+    if not kept:
+        return
+    written = sum(entry.status == "written" for entry in result.manifest.pickles)
+    _say(f"{len(result.manifest.outputs)} files, {written} pickles in {result.out}")
+    _say(f"Next: acmetrace show {result.out}")
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.metrics import load_catalogue
 from schemas.series import Thresholds
+from tasks.series.clock import parse_zone
 from tasks.series.options import ScanOptions
 from tasks.series.spec import parse_instant
 from tasks.series.units import DEFAULT_BLOCK_BYTES
@@ -61,6 +62,8 @@ class RunSettings(BaseModel):
         Raises:
             UsageError: a time or zone cannot be read, or the catalogue is not valid.
         """
+        if self.timezone is not None:
+            parse_zone(self.timezone)
         return ScanOptions(
             since_ms=parse_instant(self.since, self.timezone) if self.since else None,
             until_ms=parse_instant(self.until, self.timezone) if self.until else None,

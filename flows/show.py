@@ -20,6 +20,7 @@ _SHOWN = ("p1", "p25", "p50", "p75", "p99")
 _SHOWN_NARROW = ("p1", "p50", "p99")
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _POINTS = 12
+_NO_CURVES = pd.DataFrame(columns=["cluster", "metric", "period", "level_pct", "value"])
 _WIDE = 105
 
 
@@ -34,7 +35,8 @@ def run_rows(out: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] 
         UsageError: a named cluster or metric is not in the run.
     """
     manifest = read_run(out)
-    table = pd.read_parquet(io.BytesIO(read_bytes(out, "summaries/curves.parquet") or b""))
+    data = read_bytes(out, "summaries/curves.parquet")
+    table = pd.read_parquet(io.BytesIO(data)) if data else _NO_CURVES
     curves = {key: part["value"].to_numpy() for key, part in table.groupby(["cluster", "metric", "period"])}
     rows: list[dict[str, Any]] = []
     for entry in manifest.series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -11,10 +12,11 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.cluster import open_client
 from flows.settings import RunSettings
-from schemas.errors import AcmetraceError
+from schemas.errors import AcmetraceError, IncompleteRun, UsageError
 from schemas.manifest import RunManifest
 from schemas.series import SeriesRecord
 from tasks.artifacts import ProgressArtifact, findings_table, output_links, results_table
+from tasks.outputs.run import read_run
 from tasks.progress import Listener, Several, Silent
 from tasks.publish import publish
 from tasks.scan import DaskExecutor
@@ -34,11 +36,11 @@ GROUPS_AT_ONCE = 3  # enough to read heads and merge while blocks of another ser
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gave: the records of all series, and the manifest if outputs were published."""
+    """What a run gave: the records of all series and the manifest of what was published."""
 
     out: str
     records: tuple[SeriesRecord, ...]
-    manifest: RunManifest | None
+    manifest: RunManifest
 
     @property
     def failed(self) -> tuple[SeriesRecord, ...]:
@@ -63,13 +65,15 @@ def summarize(
 ) -> RunResult:
     """Find, scan, judge and summarise all series of `settings.source`; publish them to `settings.out`.
 
-    With mode "judge" nothing is published but the records.
+    With mode "judge" nothing is published but the records, and never over the results of a run.
 
     Raises:
         SourceError, UsageError: the source or the settings are wrong.
     """
     started = datetime.now(UTC)
     store = state_of(settings.out)
+    if mode == "judge":
+        _refuse_results(settings.out)
     if settings.force:
         store.discard("")
     artifact = ProgressArtifact()
@@ -87,12 +91,28 @@ def summarize(
     artifact.finish()
     records = tuple(summary.record for summary in summaries)
     findings_table([finding for record in records for finding in record.findings])
-    manifest = None
-    if mode == "publish":
+    judging = mode == "judge"
+    if not judging:
         results_table(records)
-        manifest = publish(settings.out, summaries, groups, settings.source, settings.recorded(), started)
-        output_links(settings.out)
+    manifest = publish(
+        settings.out,
+        summaries,
+        groups,
+        settings.source,
+        settings.recorded(),
+        started,
+        records_only=judging,
+    )
+    output_links(settings.out)
     return RunResult(settings.out, records, manifest)
+
+
+def _refuse_results(out: str) -> None:
+    with contextlib.suppress(IncompleteRun):
+        if any(output.path.startswith("summaries/") for output in read_run(out).outputs):
+            raise UsageError(
+                f"{out} holds the results of a run.", hint="Give another folder to validate into."
+            )
 
 
 def _all_summaries(

@@ -23,6 +23,7 @@ def _publish(
     source: str,
     parameters: dict[str, Any],
     started: datetime,
+    records_only: bool,
 ) -> RunManifest:
     summaries: Sequence[SeriesSummary]
     groups: Sequence[SeriesGroup]
@@ -34,7 +35,15 @@ def _publish(
         for group in groups
         for series in group.members
     }
-    return publish_run(out, summaries, inputs, source=source, parameters=parameters, started=started)
+    return publish_run(
+        out,
+        summaries,
+        inputs,
+        source=source,
+        parameters=parameters,
+        started=started,
+        records_only=records_only,
+    )
 
 
 def publish(
@@ -44,10 +53,12 @@ def publish(
     source: str,
     parameters: dict[str, Any],
     started: datetime,
+    *,
+    records_only: bool = False,
 ) -> RunManifest:
-    """Write all outputs of a run to `out`, with the files of `groups` as its inputs.
+    """Write all outputs of a run to `out`, or its records only, with the files of `groups` as its inputs.
 
     Raises:
         UsageError, ReadFailed: as `publish_run`.
     """
-    return _publish(out, quote((summaries, groups)), source, parameters, started)
+    return _publish(out, quote((summaries, groups)), source, parameters, started, records_only)

@@ -11,6 +11,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import pandas as pd
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
@@ -21,13 +22,15 @@ from pydantic import BaseModel, ConfigDict
 from schemas.errors import AcmetraceError, NotASeries, ReadFailed
 from schemas.findings import Verdict
 from schemas.ipmi import IPMI_FILES
+from schemas.metrics import CATALOGUE
+from tasks.longform import IPMI, IpmiSeries, ipmi_contract, is_ipmi, summarise_ipmi
 from tasks.progress import Listener
 from tasks.scan import DaskExecutor
 from tasks.series.discover import SeriesFiles, discover
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary, pack, unpack
-from tasks.series.units import code_digest
-from tasks.series.wide import failed_summary, heads_of, plan_series, summarise_series
+from tasks.series.units import code_digest, merge_all, tally_file
+from tasks.series.wide import bytes_unread, failed_summary, heads_of, plan_series, summarise_series
 from tasks.storage.units import UnitStore, unit_key
 
 
@@ -80,12 +83,21 @@ def discover_groups(
     """The series of a source in the groups they are summarised in."""
     groups, ipmi = [], dict[str, list[SeriesFiles]]()
     for series in discover(source, clusters, metrics):
-        if series.name in IPMI_FILES:
+        if series.name in IPMI_FILES or _looks_ipmi(series, store):
             ipmi.setdefault(series.cluster, []).append(series)
         else:
             groups.append(SeriesGroup(series.cluster, series.name, (series,), "wide"))
     groups += [SeriesGroup(cluster, "IPMI", tuple(members), "ipmi") for cluster, members in ipmi.items()]
     return sorted(groups, key=lambda group: group.label)
+
+
+def _looks_ipmi(series: SeriesFiles, store: UnitStore) -> bool:
+    if series.name in CATALOGUE:
+        return False
+    try:
+        return all(is_ipmi(head) for head in heads_of(series, store))
+    except AcmetraceError:
+        return False  # the scan of the series will say what is wrong with it
 
 
 def _cache_key(context: TaskRunContext, arguments: dict[str, Any]) -> str:
@@ -132,7 +144,7 @@ def summarise(
     judge_only: bool,
 ) -> list[SeriesSummary]:
     """The summaries of a group. A file that is no series gives a failed one and stops no other."""
-    run = _summarise_wide
+    run = _summarise_ipmi if group.form == "ipmi" else _summarise_wide
     return [summary.described() for summary in run(group, options, executor, store, listener, judge_only)]
 
 
@@ -157,6 +169,36 @@ def _summarise_wide(
     except NotASeries as error:
         summary = failed_summary(series, error, options)
     return [summary]
+
+
+def _summarise_ipmi(
+    group: SeriesGroup,
+    options: ScanOptions,
+    executor: DaskExecutor,
+    store: UnitStore,
+    listener: Listener,
+    judge_only: bool,
+) -> list[SeriesSummary]:
+    scanned: list[IpmiSeries] = []
+    failed: list[SeriesSummary] = []
+    teller = executor.with_bytes(functools.partial(listener.read, group.label))
+    plans = []
+    for series in group.members:
+        try:
+            contract = ipmi_contract(series.name, options.thresholds)
+            plans.append(plan_series(series, heads_of(series, store), options, IPMI, contract))
+        except NotASeries as error:
+            failed.append(failed_summary(series, error, options))
+    listener.planned(group.label, 1, bytes_unread([scan for plan in plans for scan in plan.scans], store))
+    for plan in plans:
+        tally = merge_all([tally_file(scan, teller, store) for scan in plan.scans])
+        partial = any(part is not None for part in plan.within)
+        scanned.append(IpmiSeries(plan.series.name, plan.heads, tally, plan.spec, partial))
+    broken = [summary.record.series for summary in failed]
+    summaries = summarise_ipmi(group.cluster, scanned, options.thresholds, broken)
+    if judge_only:
+        summaries = [SeriesSummary(s.record, (), pd.DataFrame(), pd.DataFrame()) for s in summaries]
+    return summaries + failed
 
 
 def failed_group(group: SeriesGroup, error: Exception, options: ScanOptions) -> list[SeriesSummary]:

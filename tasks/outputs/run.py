@@ -44,10 +44,12 @@ def publish_run(
     source: str,
     parameters: dict[str, Any],
     started: datetime,
+    records_only: bool = False,
 ) -> RunManifest:
     """Write all outputs of the summaries to the folder or URL `out`, the manifest last; the manifest.
 
-    `inputs` holds the files of each (cluster, series). Nothing is touched before all
+    `inputs` holds the files of each (cluster, series). With `records_only` the
+    validated schemas are all that is written. Nothing is touched before all
     outputs are built, so that a defect in them leaves an older run as it was.
 
     Raises:
@@ -57,9 +59,9 @@ def publish_run(
     ordered = sorted(summaries, key=lambda summary: _key(summary.record))
     _check_unique([_key(summary.record) for summary in ordered])
     kept_parameters = _as_json(parameters)
-    pickles = build_pickles(curve for summary in ordered for curve in summary.curves)
+    pickles = [] if records_only else build_pickles(curve for summary in ordered for curve in summary.curves)
     entries = tuple(_entry(summary.record, inputs) for summary in ordered)
-    files = _files(ordered, entries, pickles)
+    files = _records(ordered, entries) if records_only else _files(ordered, entries, pickles)
 
     earlier = _earlier_files(out)
     planned = {*files, PACKAGE_NAME}
@@ -134,10 +136,13 @@ def _files(
     pickles: Sequence[tuple[PickleEntry, bytes | None]],
 ) -> dict[str, bytes]:
     files = {f"util_pkl/{entry.name}.pkl": data for entry, data in pickles if data is not None}
-    files.update(build_tables(summaries))
+    return files | build_tables(summaries) | _records(summaries, entries)
+
+
+def _records(summaries: Sequence[SeriesSummary], entries: Sequence[SeriesEntry]) -> dict[str, bytes]:
+    files = {f"schemas/{name}": _json(schema) for name, schema in record_schemas().items()}
     for summary, entry in zip(summaries, entries, strict=True):
         files[entry.schema_path] = _model(summary.record)
-    files.update({f"schemas/{name}": _json(schema) for name, schema in record_schemas().items()})
     return files
 
 

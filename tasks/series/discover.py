@@ -77,8 +77,8 @@ def _folders(source: str) -> list[tuple[str, list[str]]]:
     if is_local(source):
         source = os.path.abspath(source.removeprefix("file://"))
     source = source.rstrip("/") or "/"
-    fs, path = url_to_fs(source)
     try:
+        fs, path = url_to_fs(source)
         if fs.isfile(path):
             folder = path.rstrip("/").rsplit("/", 2)
             name = folder[-2] if len(folder) > 1 and folder[-2] else "cluster"

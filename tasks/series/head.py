@@ -24,6 +24,7 @@ from tasks.storage.source import FileRef, Reader, open_reader
 SAMPLE_BYTES = 256 << 10
 MOST_HEADER_BYTES = 64 << 20
 MOST_COLUMNS = 1_000_000
+MOST_NAME_CHARS = 1_000
 
 _BOM = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs.github.com/spec/"
@@ -150,6 +151,12 @@ def _split_header(file: FileRef, line: bytes) -> list[str]:
     names = next(csv.reader([text]), [""]) if '"' in text else text.split(",")
     if len(names) > MOST_COLUMNS:
         raise NotASeries(f"{file.url} has {len(names):,} columns, at most {MOST_COLUMNS:,} are read.")
+    longest = max(map(len, names))
+    if longest > MOST_NAME_CHARS:
+        raise NotASeries(
+            f"{file.url} has a column name of {longest:,} characters, at most {MOST_NAME_CHARS:,} are read.",
+            hint="Is the first line the header?",
+        )
     return [names[0].strip(), *names[1:]]
 
 

@@ -29,7 +29,16 @@ from tasks.series.refine import KeyRanges
 from tasks.series.spec import ScanSpec, month_window, spec_for
 from tasks.series.summary import SeriesSummary
 from tasks.series.tally import Tally
-from tasks.series.units import WIDE, Executor, FileScan, code_digest, is_known, plan_file, tally_file
+from tasks.series.units import (
+    WIDE,
+    Executor,
+    FileScan,
+    ScanKind,
+    code_digest,
+    is_known,
+    plan_file,
+    tally_file,
+)
 from tasks.storage.source import FileRef
 from tasks.storage.units import UnitStore, unit_key
 
@@ -71,8 +80,14 @@ def _known_head(file: FileRef, store: UnitStore) -> Head:
     return head
 
 
-def plan_series(series: SeriesFiles, heads: tuple[Head, ...], options: ScanOptions) -> PlannedSeries:
-    """Decide how the files of a series are scanned.
+def plan_series(
+    series: SeriesFiles,
+    heads: tuple[Head, ...],
+    options: ScanOptions,
+    kind: ScanKind = WIDE,
+    contract: SeriesContract | None = None,
+) -> PlannedSeries:
+    """Decide how the files of a series are scanned; the contract is that of its metric unless one is given.
 
     Raises:
         NotASeries: times have no zone and none is given (rule `no-zone`).
@@ -84,7 +99,7 @@ def plan_series(series: SeriesFiles, heads: tuple[Head, ...], options: ScanOptio
                 hint="Say which they are in: --timezone Asia/Shanghai, or --timezone +08:00.",
                 rule="no-zone",
             )
-    contract = contract_of(series.name, options)
+    contract = contract or contract_of(series.name, options)
     windows = tuple(month_window(name) for name in periods_of(series.cluster, series.name))
     spec = spec_for(
         contract,
@@ -96,7 +111,7 @@ def plan_series(series: SeriesFiles, heads: tuple[Head, ...], options: ScanOptio
     )
     within = tuple(bytes_of_period(head, spec) for head in heads)
     scans = tuple(
-        plan_file(WIDE, head, spec, options.block_bytes, part)
+        plan_file(kind, head, spec, options.block_bytes, part)
         for head, part in zip(heads, within, strict=True)
     )
     return PlannedSeries(series, contract, heads, spec, scans, within, options.block_bytes)
@@ -117,7 +132,7 @@ def summarise_series(
     Raises:
         FileChanged, ReadFailed: a file changed or storage failed; trying again may help.
     """
-    on_pass(1, _bytes_unread(planned.scans, store))
+    on_pass(1, bytes_unread(planned.scans, store))
     tally = _tally(planned.scans, executor, store)
     findings = judge(
         planned.series.cluster,
@@ -136,7 +151,7 @@ def summarise_series(
             plan_file(WIDE, head, planned.spec.refined(ranges), planned.block_bytes, part)
             for head, part in zip(planned.heads, planned.within, strict=True)
         )
-        on_pass(number, _bytes_unread(scans, store))
+        on_pass(number, bytes_unread(scans, store))
         return _tally(scans, executor, store)
 
     cluster, metric = planned.series.cluster, planned.contract.metric
@@ -190,7 +205,8 @@ def _tally(scans: Sequence[FileScan], executor: Executor, store: UnitStore | Non
     return tally
 
 
-def _bytes_unread(scans: Sequence[FileScan], store: UnitStore | None) -> int:
+def bytes_unread(scans: Sequence[FileScan], store: UnitStore | None) -> int:
+    """Bytes of the files that have no stored result."""
     return sum(scan.bytes_to_read for scan in scans if not is_known(scan, store))
 
 

@@ -30,7 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def prefect_server() -> Iterator[dict[str, str]]:
     """A real server with an empty database; gives the environment that leads a child process to it."""
     with prefect_test_harness(server_startup_timeout=180):
-        yield {**os.environ, "PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_HOME": str(PREFECT_HOME.value())}
+        yield {
+            **os.environ,
+            "PREFECT_API_URL": PREFECT_API_URL.value(),
+            "PREFECT_HOME": str(PREFECT_HOME.value()),
+        }
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     [
         ["frobnicate"],
         ["run"],
-        ["run", "somewhere", "--out", "out", "--workers", "none"],
+        ["run", "somewhere", "--out", "out", "--workers", "many"],
         ["run", "somewhere", "--out", "out", "--block-size", "12 parsecs"],
         ["run", "somewhere", "--out", "out", "--since", "yesterday"],
         ["run", "somewhere", "--out", "out", "--since", "2023-08-01"],
@@ -99,9 +99,7 @@ def test_validate_judges_and_publishes_no_summary(
     assert not (tmp_path / "out/summaries").exists()
 
 
-def test_json_on_stdout_is_all_there_is(
-    sample: Path, tmp_path: Path, prefect_server: dict[str, str]
-) -> None:
+def test_json_on_stdout_is_all_there_is(sample: Path, tmp_path: Path, prefect_server: dict[str, str]) -> None:
     done = acmetrace(
         "summarize",
         str(sample),
@@ -148,7 +146,9 @@ def test_show_names_the_metrics_there_are(finished: Path, capfd: pytest.CaptureF
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
     """A file that takes some seconds in blocks of 64 kB."""
-    exit_code(["sample", str(tmp_path / "large"), "--rows", "20000", "--gpus", "64", "--metric", "GPU_UTIL", "-q"])
+    exit_code(
+        ["sample", str(tmp_path / "large"), "--rows", "20000", "--gpus", "64", "--metric", "GPU_UTIL", "-q"]
+    )
     return tmp_path / "large"
 
 

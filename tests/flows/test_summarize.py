@@ -47,7 +47,9 @@ class Recorder:
 
 
 def run(source: Path, out: Path, recorder: Recorder | None = None, **settings: object) -> RunResult:
-    return summarize(RunSettings(source=str(source), out=str(out), **settings), listener=recorder or Recorder())
+    return summarize(
+        RunSettings(source=str(source), out=str(out), **settings), listener=recorder or Recorder()
+    )
 
 
 def numbers_of(out: Path) -> dict[str, bytes]:
@@ -69,7 +71,9 @@ REAL_FILES = (
 
 
 @pytest.fixture(scope="session")
-def real_runs(real: Path, tmp_path_factory: pytest.TempPathFactory, prefect_server: object) -> dict[str, Path]:
+def real_runs(
+    real: Path, tmp_path_factory: pytest.TempPathFactory, prefect_server: object
+) -> dict[str, Path]:
     """The output folders of runs on each real dataset."""
     folder = tmp_path_factory.mktemp("real")
     names = ("acmetrace", "acmetrace_snapshot", "gpu_duty_cycle")
@@ -116,7 +120,11 @@ def test_readings_in_equal_pairs_are_noticed_in_real_data(real_runs: dict[str, P
 def test_every_curve_equals_that_of_pandas_on_the_flat_values(sample: Path, tmp_path: Path) -> None:
     run(sample, tmp_path / "out", clusters=("kalos",))
     curves = pd.read_parquet(tmp_path / "out/summaries/curves.parquet")
-    wide = [path for path in sorted((sample / "data/utilization/kalos").glob("*.csv")) if path.stem != "DRAM_ACTIVE"]
+    wide = [
+        path
+        for path in sorted((sample / "data/utilization/kalos").glob("*.csv"))
+        if path.stem != "DRAM_ACTIVE"
+    ]
     assert len(wide) > 10
     for path in wide:
         flat = pd.read_csv(path, float_precision="round_trip").drop(columns="Time").melt()["value"].dropna()
@@ -164,7 +172,9 @@ def test_the_result_depends_neither_on_blocks_nor_on_workers(
     run(sample, tmp_path / "cut", block_bytes=block, workers=workers, **settings)
     tables = ("summaries/curves.parquet", "summaries/entities.parquet", "summaries/hourly.parquet")
     whole, cut = numbers_of(tmp_path / "whole"), numbers_of(tmp_path / "cut")
-    assert {path for path in whole if path.endswith(".pkl")} == {path for path in cut if path.endswith(".pkl")}
+    assert {path for path in whole if path.endswith(".pkl")} == {
+        path for path in cut if path.endswith(".pkl")
+    }
     for path in [*tables, *(path for path in whole if path.endswith(".pkl"))]:
         assert whole[path] == cut[path], path
 
@@ -198,7 +208,10 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
     (folder / "GOOD.csv").write_text("Time,a,b\n2024-01-01T00:00:00Z,1,2\n")
     (folder / "PAGE.csv").write_text("<!DOCTYPE html><html>not found</html>")
     result = run(folder, tmp_path / "out")
-    assert {record.series: record.verdict for record in result.records} == {"GOOD": "passed", "PAGE": "failed"}
+    assert {record.series: record.verdict for record in result.records} == {
+        "GOOD": "passed",
+        "PAGE": "failed",
+    }
     curves = pd.read_parquet(tmp_path / "out/summaries/curves.parquet")
     assert set(curves["metric"]) == {"GOOD"}
 
@@ -233,7 +246,9 @@ def test_the_whole_dataset_of_a_pickle_gives_its_curve_back(tmp_path: Path) -> N
     folder = tmp_path / "data/utilization/kalos"
     folder.mkdir(parents=True)
     values = published_quantiles("gpu_power_kalos", 1)
-    rows = "".join(f"2023-08-01 00:{i // 60:02d}:{i % 60:02d}+08:00,{v!r}\n" for i, v in enumerate(values.tolist()))
+    rows = "".join(
+        f"2023-08-01 00:{i // 60:02d}:{i % 60:02d}+08:00,{v!r}\n" for i, v in enumerate(values.tolist())
+    )
     (folder / "POWER_USAGE.csv").write_text("Time,172.31.0.1-0\n" + rows)
     run(tmp_path / "data", tmp_path / "out")
     from tasks.outputs.pickles import load_pairs
@@ -246,11 +261,15 @@ def test_the_whole_dataset_of_a_pickle_gives_its_curve_back(tmp_path: Path) -> N
 def test_prefect_shows_names_cached_tasks_and_artifacts(sample: Path, tmp_path: Path) -> None:
     settings = {"clusters": ("kalos",), "metrics": ("GPU_UTIL", "GPU_TEMP")}
     for _ in range(2):
-        state = summarize(RunSettings(source=str(sample), out=str(tmp_path / "out"), **settings), return_state=True)
+        state = summarize(
+            RunSettings(source=str(sample), out=str(tmp_path / "out"), **settings), return_state=True
+        )
     run_id = state.state_details.flow_run_id
     with get_client(sync_client=True) as client:
         runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run_id])))
-        artifacts = client.request("POST", "/artifacts/filter", json={"flow_runs": {"id": {"any_": [str(run_id)]}}})
+        artifacts = client.request(
+            "POST", "/artifacts/filter", json={"flow_runs": {"id": {"any_": [str(run_id)]}}}
+        )
     states = {run.name: run.state_name for run in runs}
     assert states["summarize kalos/GPU_UTIL"] == "Cached"
     assert states["summarize kalos/GPU_TEMP"] == "Cached"
