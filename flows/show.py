@@ -13,6 +13,7 @@ from rich.table import Table
 from flows.console import verdict_text
 from schemas.errors import UsageError
 from schemas.series import SeriesRecord
+from schemas.summaries import WHOLE
 from tasks.outputs.run import read_run
 from tasks.storage.publish import read_bytes
 
@@ -73,7 +74,7 @@ def run_table(rows: list[dict[str, Any]], width: int = 120) -> Table:
         table.add_row(
             f"  {escape(row['metric'])}{period}{unit}",
             _count(row["n"]),
-            *([_count(row["blanks"])] if wide else []),
+            *(["" if row["blanks"] is None else _count(row["blanks"])] if wide else []),
             *(_number(row.get(name)) for name in marks),
             "" if row["zero_share"] is None else f"{row['zero_share']:.1%}",
             sparkline(row["curve"]),
@@ -95,13 +96,13 @@ def _rows_of(record: SeriesRecord, curves: dict[Any, Any]) -> list[dict[str, Any
     common = {
         "cluster": record.cluster,
         "series": record.series,
-        "blanks": record.observed.blanks,
         "verdict": record.verdict,
         "findings": len(record.findings),
     }
     if not record.curves:
         empty = {"metric": record.series, "period": None, "unit": None, "n": record.observed.values}
-        return [{**common, **empty, "zero_share": None, "curve": []}]
+        return [{**common, **empty, "blanks": record.observed.blanks, "zero_share": None, "curve": []}]
+    one_metric = record.contract.metric.source != "ipmi"
     rows = []
     for curve in record.curves:
         values = curves[(record.cluster, curve.metric, curve.period)]
@@ -111,6 +112,8 @@ def _rows_of(record: SeriesRecord, curves: dict[Any, Any]) -> list[dict[str, Any
             {
                 **common,
                 **facts,
+                # A file of several metrics counts blanks as a whole; they belong to no single curve.
+                "blanks": record.observed.blanks if one_metric and curve.period == WHOLE else None,
                 **{name: curve.quantiles[name] for name in _SHOWN},
                 "zero_share": curve.zero_share,
                 "curve": points.tolist(),

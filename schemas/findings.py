@@ -38,7 +38,7 @@ def _rules(*rows: tuple[str, Severity, str]) -> Mapping[str, Rule]:
 RULES = _rules(
     ("not-a-series", "error", "the file has no header that starts with Time"),
     ("empty-file", "warning", "the file has no bytes"),
-    ("header-only", "warning", "the file has a header and no row"),
+    ("header-only", "info", "the file has a header and no row"),
     ("lfs-pointer", "error", "a Git LFS pointer stands where the data should be"),
     ("html-page", "error", "a web page stands where the data should be"),
     ("unreadable", "error", "the file cannot be read to its end"),

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from pandera.errors import SchemaError, SchemaErrors
 
 from schemas.errors import AcmetraceError
-from schemas.summaries import DERIVED_CURVES, Curves, Entities, Hourly
+from schemas.summaries import Curves, Entities, Hourly
 from tasks.outputs.pickles import curves_by_key
 from tasks.series.summary import Curve, SeriesSummary
 
@@ -125,6 +125,5 @@ def _rows(model: Model, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _units(summaries: Sequence[SeriesSummary]) -> dict[str, str]:
-    metrics = [summary.record.contract.metric for summary in summaries]
-    derived = [curve for metric in metrics for curve in DERIVED_CURVES.get(metric.name, ())]
-    return {metric.name: metric.unit for metric in metrics} | {curve.name: curve.unit for curve in derived}
+    metrics = {s.record.contract.metric.name: s.record.contract.metric.unit for s in summaries}
+    return metrics | {curve.metric: curve.unit for s in summaries for curve in s.record.curves}

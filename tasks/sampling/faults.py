@@ -56,8 +56,7 @@ def with_mixed_node(source: Source) -> FaultyFile:
     table = table_of(replace(source, chunks=lambda: iter((first,))))
     for column in ("CPU_Power", "Memory_Power"):
         table.lines[_MIXED_ROW][table.lines[0].index(column)] = ""
-    place = table.lines[0].index("Memory_Power")
-    table.note("mixed-type-node", _MIXED_ROW, place, "Memory_Power")
+    table.note("mixed-type-node", _MIXED_ROW, 0)
     spoiled = table.text()[len(source.header) :]
 
     def chunks() -> Iterator[Chunk]:
@@ -112,14 +111,14 @@ def _spoil_rows(table: EditedTable) -> None:
 
 
 def _spoil_cells(table: EditedTable) -> None:
-    table.set_cell("bad-cell", 30, 2, "N/A")
+    table.set_cell("bad-cell", 30, 2, "ERR!")
     table.set_cell("bad-cell", 31, 6, "61.4.2")
     table.set_cell("out-of-range", 50, 3, "6553.5")
     table.set_cell("out-of-range", 51, 4, "-1.0")
 
 
 def _spoil_many_cells(table: EditedTable) -> None:
-    table.note("too-many-bad-cells", 10, 1, table.lines[0][1])
+    table.note("too-many-bad-cells")
     for row in range(10, 130, 10):
         table.set_cell("bad-cell", row, 1 + row // 10 % 8, "ERR!")
 
@@ -138,8 +137,11 @@ def _stretch(table: EditedTable) -> None:
 
 
 def _pair_rows(table: EditedTable) -> None:
-    for first, second in zip(table.lines[1::2], table.lines[2::2], strict=False):
-        second[1:] = first[1:]
+    # Pairs of sampling slots, not of rows: slots are missing here and there.
+    held: dict[int, list[str]] = {}
+    for line in table.lines[1:]:
+        pair = int(datetime.fromisoformat(line[0]).timestamp()) // 30
+        line[1:] = held.setdefault(pair, line[1:])
     table.note("repeated-pairs")
 
 

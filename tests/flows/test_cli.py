@@ -29,10 +29,10 @@ def acmetrace(*arguments: str, environment: dict[str, str] | None = None) -> sub
 
 
 @pytest.fixture(scope="module")
-def finished(sample: Path, tmp_path_factory: pytest.TempPathFactory, prefect_server: dict[str, str]) -> Path:
+def finished(dataset: Path, tmp_path_factory: pytest.TempPathFactory, prefect_server: dict[str, str]) -> Path:
     """The output folder of a run on one cluster."""
     out = tmp_path_factory.mktemp("finished") / "out"
-    assert exit_code(["run", str(sample), "--out", str(out), "--cluster", "kalos", "-q"]) == 0
+    assert exit_code(["run", str(dataset), "--out", str(out), "--cluster", "kalos", "-q"]) == 0
     return out
 
 
@@ -88,9 +88,9 @@ def test_a_failed_input_ends_with_3(tmp_path: Path, prefect_server: object) -> N
 
 
 def test_validate_judges_and_publishes_no_summary(
-    sample: Path, tmp_path: Path, prefect_server: object, capfd: pytest.CaptureFixture[str]
+    dataset: Path, tmp_path: Path, prefect_server: object, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = str(sample / "data/utilization/kalos/GPU_UTIL.csv")
+    file = str(dataset / "data/utilization/kalos/GPU_UTIL.csv")
     assert exit_code(["validate", file, "--out", str(tmp_path / "out"), "--json"]) == 0
     result = json.loads(capfd.readouterr().out)
     assert [series["verdict"] for series in result["series"]] == ["passed"]
@@ -99,10 +99,12 @@ def test_validate_judges_and_publishes_no_summary(
     assert not (tmp_path / "out/summaries").exists()
 
 
-def test_json_on_stdout_is_all_there_is(sample: Path, tmp_path: Path, prefect_server: dict[str, str]) -> None:
+def test_json_on_stdout_is_all_there_is(
+    dataset: Path, tmp_path: Path, prefect_server: dict[str, str]
+) -> None:
     done = acmetrace(
         "summarize",
-        str(sample),
+        str(dataset),
         "--out",
         str(tmp_path / "out"),
         "--metric",
@@ -116,8 +118,8 @@ def test_json_on_stdout_is_all_there_is(sample: Path, tmp_path: Path, prefect_se
     assert result["series"][0]["curves"][0]["count"] > 1000
 
 
-def test_quiet_says_nothing(sample: Path, tmp_path: Path, prefect_server: dict[str, str]) -> None:
-    file = str(sample / "data/utilization/kalos/GPU_UTIL.csv")
+def test_quiet_says_nothing(dataset: Path, tmp_path: Path, prefect_server: dict[str, str]) -> None:
+    file = str(dataset / "data/utilization/kalos/GPU_UTIL.csv")
     done = acmetrace("run", file, "--out", str(tmp_path / "out"), "--quiet", environment=prefect_server)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -42,6 +42,12 @@ def test_any_number_of_values(count: int) -> None:
     assert curve_of(ValueCounts.of(values), published_levels()).tobytes() == expected.tobytes()
 
 
+def test_the_middle_between_two_values_is_computed_from_the_upper_one() -> None:
+    # 1.7 + 2.4 / 2 and 4.1 - 2.4 / 2 differ in the last bit; NumPy gives the second.
+    found = curve_of(ValueCounts.of(np.array([1.7, 4.1])), np.array([0.5]))
+    assert found.tolist() == [np.quantile([1.7, 4.1], 0.5)] == [2.9]
+
+
 def test_billions_of_values_need_no_memory() -> None:
     counts = np.array([3_000_000_000, 5_000_000_000], np.int64)
     found = quantiles(np.array([0.0, 1.0]), counts, np.array([0.0, 0.374, 0.376, 1.0]))

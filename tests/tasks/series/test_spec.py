@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import UsageError
@@ -142,6 +142,7 @@ class TestPeriods:
 
     @settings(max_examples=200, deadline=None)
     @given(moment=st.datetimes(datetime(1970, 1, 2), datetime(2199, 1, 1)))
+    @example(moment=datetime(2004, 5, 31, 13, 17, 20, 909_000))
     def test_an_instant_is_exact_to_the_millisecond(self, moment: datetime) -> None:
         moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000, tzinfo=UTC)
         expected = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

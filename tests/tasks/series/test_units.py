@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,6 @@ import pytest
 from schemas.errors import FileChanged
 from tasks.series.head import read_head
 from tasks.series.spec import ScanSpec
-from tasks.series.tally import Tally
 from tasks.series.units import (
     WIDE,
     ThreadExecutor,
@@ -117,13 +117,22 @@ def test_bytes_to_read_are_those_of_the_range_or_the_packed_file(ref: FileRef) -
     assert plan_file(WIDE, packed, ScanSpec(), 100).bytes_to_read == ref.size
 
 
-def test_results_are_merged_while_they_come(ref: FileRef, scan: Any, facts: Any, tally: Any) -> None:
-    parts = scan(ref, cuts=range(100, ref.size, 100))
-    alive: list[Tally] = []
+def test_more_blocks_need_no_more_memory(write: Write, table: Any) -> None:
+    """Results are merged while they come: each of these is larger than a megabyte."""
 
-    def come() -> Any:
-        for part in parts:
-            alive.append(part)
-            yield alive.pop()
+    def peak(rows: int) -> int:
+        ref = write(table([["1"] * 20_000] * rows))
+        scan = plan_file(WIDE, read_head(ref), ScanSpec(), 40_000)
+        assert len(scan.units) >= rows
+        tracemalloc.start()
+        tally_file(scan, ThreadExecutor(1), None)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
 
-    assert facts(merge_all(come())) == facts(tally(ref))
+    peak(2)
+    assert peak(48) < 1.3 * peak(12)
+
+
+def test_merging_takes_results_one_at_a_time(ref: FileRef, scan: Any, facts: Any, tally: Any) -> None:
+    assert facts(merge_all(iter(scan(ref, cuts=range(100, ref.size, 100))))) == facts(tally(ref))

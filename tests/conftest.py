@@ -1,4 +1,4 @@
-"""One Prefect server for all flow tests, and small datasets to run on."""
+"""One Prefect server for all tests that need it, a small dataset, and the real slices."""
 
 from __future__ import annotations
 
@@ -12,37 +12,34 @@ from flows.environment import prepare
 
 prepare(0)
 
-from prefect.settings import PREFECT_API_URL, PREFECT_HOME  # noqa: E402
-from prefect.testing.utilities import prefect_test_harness  # noqa: E402
 
-from tasks.sampling import SampleOptions, write_sample  # noqa: E402
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Flow tests share one server, so they stay on one worker of a parallel run."""
-    here = Path(__file__).parent
+    """Tests that share the server stay on one worker of a parallel run."""
     for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("flows"))
+        if "prefect_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("server"))
 
 
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[dict[str, str]]:
     """A real server with an empty database; gives the environment that leads a child process to it."""
+    from prefect.settings import PREFECT_API_URL, PREFECT_HOME
+    from prefect.testing.utilities import prefect_test_harness
+
     with prefect_test_harness(server_startup_timeout=180):
-        yield {
-            **os.environ,
-            "PREFECT_API_URL": PREFECT_API_URL.value(),
-            "PREFECT_HOME": str(PREFECT_HOME.value()),
-        }
+        leads = {"PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_HOME": str(PREFECT_HOME.value())}
+        yield {**os.environ, **leads}
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small dataset of both clusters, as `acmetrace sample --rows 240 --gpus 16` makes it."""
-    folder = tmp_path_factory.mktemp("sample")
-    write_sample(folder / "data", SampleOptions(rows=240, gpus=16))
-    return folder / "data"
+    from tasks.sampling import SampleOptions, write_sample
+
+    folder = tmp_path_factory.mktemp("dataset") / "data"
+    write_sample(folder, SampleOptions(rows=240, gpus=16))
+    return folder
 
 
 @pytest.fixture(scope="session")
