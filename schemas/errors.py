@@ -8,6 +8,8 @@ pickling, so that it arrives whole from a Dask worker, and it is *transient*
 
 from __future__ import annotations
 
+from schemas.findings import Example
+
 
 class AcmetraceError(Exception):
     """Base of all errors of the pipeline; `transient` tells whether a retry may help."""
@@ -39,18 +41,24 @@ class SourceError(AcmetraceError):
 
 
 class NotASeries(AcmetraceError):
-    """A file is not a series: no `Time` column, a pointer, a web page, binary data."""
+    """A file is not a series: no `Time` column, a pointer, a web page, binary data.
 
-    def __init__(self, message: str, *, hint: str = "", rule: str = "not-a-series") -> None:
+    `rule` is the finding it becomes, `place` where in the file it shows.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str = "", rule: str = "not-a-series", place: Example | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.rule = rule
+        self.place = place
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_not_a_series, (self.message, self.hint, self.rule))
+        return (_rebuild_not_a_series, (self.message, self.hint, self.rule, self.place))
 
 
-def _rebuild_not_a_series(message: str, hint: str, rule: str) -> NotASeries:
-    return NotASeries(message, hint=hint, rule=rule)
+def _rebuild_not_a_series(message: str, hint: str, rule: str, place: Example | None) -> NotASeries:
+    return NotASeries(message, hint=hint, rule=rule, place=place)
 
 
 class FileChanged(AcmetraceError):

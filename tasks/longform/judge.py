@@ -147,7 +147,7 @@ def _findings(cluster: str, series: IpmiSeries, contract: SeriesContract, wide: 
 
     base = series.tally.base
     missing = [
-        Example(file=head.file.url, row=0, column=name)
+        Example(file=head.file.url, column=name)
         for head in series.heads
         for name in (NODE_COLUMN, *POWER_COLUMNS)
         if name not in head.columns
@@ -155,7 +155,7 @@ def _findings(cluster: str, series: IpmiSeries, contract: SeriesContract, wide: 
     found = [finding for finding in found if finding.rule != "missing-column"]
     add("missing-column", len(missing), "columns of an IPMI file are not there", missing)
     odd = [
-        Example(file=head.file.url, row=0, column=name)
+        Example(file=head.file.url, column=name)
         for head in series.heads
         for name in head.columns
         if name not in _KNOWN and name.rpartition(".")[0] not in _KNOWN

@@ -126,4 +126,4 @@ def _rows(model: Model, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _units(summaries: Sequence[SeriesSummary]) -> dict[str, str]:
     metrics = {s.record.contract.metric.name: s.record.contract.metric.unit for s in summaries}
-    return metrics | {curve.metric: curve.unit for s in summaries for curve in s.record.curves}
+    return metrics | {curve.metric: curve.unit for s in summaries for curve in s.described().record.curves}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from schemas.errors import NotASeries
+from schemas.errors import NotASeries, UsageError
 from tasks.series.discover import discover
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary
@@ -21,7 +21,12 @@ def summary_of_file(path: str | Path, *, timezone: str | None = None, workers: i
         SourceError, NotASeries: there is no such file, or it is no series.
         FileChanged, ReadFailed: it changed or broke off while it was read.
     """
-    (series,) = discover(str(path))
+    found = discover(str(path))
+    if len(found) != 1:
+        raise UsageError(
+            f"{path} holds {len(found)} series, expected one file.", hint="Give one of its files."
+        )
+    (series,) = found
     planned = plan_series(series, heads_of(series, None), ScanOptions(timezone=timezone))
     return summarise_series(planned, ThreadExecutor(workers))
 

@@ -22,6 +22,7 @@ from schemas.errors import UsageError
 OFFSET_BASE = 900
 NAIVE, EPOCH_S, EPOCH_MS = 1801, 1802, 1803
 ZONE_CODES = 1804
+UNKNOWN_ZONE = -1
 
 # 1970-01-01 … 2200-01-01: what lies outside is no time of a measurement.
 LATEST_MS = 7_258_118_400_000

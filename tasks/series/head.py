@@ -7,17 +7,20 @@ where its rows begin. Which cells are right or wrong is not decided here.
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from schemas.errors import NotASeries
-from schemas.ipmi import NODE_COLUMN, TOTAL_COLUMN
-from tasks.series.clock import NAIVE, read_time, zone_table
+from schemas.findings import Example
+from schemas.ipmi import NODE_COLUMN, TIME_COLUMN, TOTAL_COLUMN
+from tasks.series.clock import NAIVE, UNKNOWN_ZONE, read_time, zone_table
 from tasks.series.swar import PADDING
 from tasks.storage.source import FileRef, Reader, open_reader
 
@@ -37,8 +40,9 @@ class Head:
 
     `names` are the value columns as written, `columns` the same made unique as
     pandas does (`A`, `A.1`). Rows begin at byte `data_start`. `sample` holds the
-    first whole rows, `naive` says that their times carry no zone. Both name lists
-    hold the time column only where it does not stand first.
+    first whole rows; `zone` is the zone code of the first one. `names_start` is the
+    byte where `names` begin, or None where names are quoted. Both name lists hold
+    the time column only where it does not stand first.
     """
 
     file: FileRef
@@ -46,16 +50,41 @@ class Head:
     columns: tuple[str, ...]
     data_start: int
     sample: bytes
-    naive: bool
+    zone: int
+    names_start: int | None
 
     @property
     def has_rows(self) -> bool:
         """Whether any row was seen."""
         return bool(self.sample.strip())
 
+    @property
+    def naive(self) -> bool:
+        """Whether the times carry no zone."""
+        return self.zone == NAIVE
+
+    def name_offsets(self) -> Sequence[int | None]:
+        """The byte offset of each of `names`; None for all where the header is quoted."""
+        if self.names_start is None:
+            return [None] * len(self.names)
+        lengths = (len(name.encode()) + 1 for name in self.names)
+        return list(itertools.accumulate(lengths, initial=self.names_start))[:-1]
+
+    def first_time(self) -> Example:
+        """Where the first row's time stands, and its text, for a wide file."""
+        blank = len(self.sample) - len(self.sample.lstrip(b"\r\n"))
+        text = self.sample[blank:].split(b"\n", 1)[0].split(b",", 1)[0]
+        return Example(
+            file=self.file.url,
+            row=1,
+            column=TIME_COLUMN,
+            byte_offset=self.data_start + blank,
+            value=text.decode("utf-8", "replace").strip()[:40],
+        )
+
     def to_bytes(self) -> bytes:
         """All but the file, as packed JSON and the sample."""
-        meta = json.dumps([self.names, self.columns, self.data_start, self.naive]).encode()
+        meta = json.dumps([self.names, self.columns, self.data_start, self.zone, self.names_start]).encode()
         return zlib.compress(len(meta).to_bytes(8, "big") + meta + self.sample, 1)
 
     @classmethod
@@ -63,8 +92,8 @@ class Head:
         """The inverse of `to_bytes` for the same version of `file`."""
         text = zlib.decompress(data)
         stop = 8 + int.from_bytes(text[:8], "big")
-        names, columns, data_start, naive = json.loads(text[8:stop])
-        return cls(file, tuple(names), tuple(columns), data_start, text[stop:], naive)
+        names, columns, data_start, zone, names_start = json.loads(text[8:stop])
+        return cls(file, tuple(names), tuple(columns), data_start, text[stop:], zone, names_start)
 
 
 def read_head(file: FileRef, time_column: str = "Time") -> Head:
@@ -139,7 +168,8 @@ def _parse(file: FileRef, text: bytes, ended: bool, time_column: str) -> Head:
         columns=_unique(names)[0 if place else 1 :],
         data_start=data_start,
         sample=sample,
-        naive=_is_naive(sample, place),
+        zone=_zone_of(sample, place),
+        names_start=_names_start(text[start:stop], start, place),
     )
 
 
@@ -175,11 +205,18 @@ def _unique(names: list[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _is_naive(sample: bytes, place: int) -> bool:
+def _names_start(line: bytes, start: int, place: int) -> int | None:
+    if b'"' in line:
+        return None
+    return start if place else start + len(line.split(b",", 1)[0]) + 1
+
+
+def _zone_of(sample: bytes, place: int) -> int:
+    """The zone code of the first row's time, or UNKNOWN_ZONE."""
     line = sample.lstrip(b"\r\n").split(b"\n", 1)[0]
     line = b",".join(line.split(b",", place)[place:])
     if not line:
-        return False
+        return UNKNOWN_ZONE
     buf = np.frombuffer(line[:64] + b"\n" + bytes(PADDING), np.uint8)
     ms, zone, _ = read_time(buf, 0, *zone_table("UTC"))
-    return bool(ms >= 0 and zone == NAIVE)
+    return int(zone) if ms >= 0 else UNKNOWN_ZONE

@@ -93,12 +93,13 @@ def _columns(make: _Maker, contract: SeriesContract, heads: Sequence[Head]) -> l
     duplicates, suffixed, odd = [], [], []
     for head in heads:
         seen: set[str] = set()
-        for name in head.names:
-            at = Example(file=head.file.url, row=0, column=name)
+        every = set(head.names)
+        for name, offset in zip(head.names, head.name_offsets(), strict=True):
+            at = Example(file=head.file.url, column=name, byte_offset=offset, value=name)
             base, _, suffix = name.rpartition(".")
             if name in seen:
                 duplicates.append(at)
-            elif suffix == "1" and base in head.names:
+            elif suffix == "1" and base in every:
                 suffixed.append(at)
             elif not name.strip() or name != name.strip() or not pattern.match(name):
                 odd.append(at)
@@ -119,7 +120,7 @@ def _columns(make: _Maker, contract: SeriesContract, heads: Sequence[Head]) -> l
     if len(heads) > 1:
         everything = sorted({name for head in heads for name in head.columns})
         missing = [
-            Example(file=head.file.url, row=0, column=name)
+            Example(file=head.file.url, column=name)
             for head in heads
             for name in sorted(set(everything) - set(head.columns))
         ]
@@ -198,7 +199,8 @@ def _times(make: _Maker, contract: SeriesContract, tally: Tally) -> list[Finding
     if len(tally.zones) > 1:
         forms = ", ".join(f"{zone_label(code)} in {rows:,} rows" for code, rows in tally.zones.items())
         strays = sum(tally.zones.values()) - max(tally.zones.values())
-        found.append(make("mixed-zones", strays, f"times are written in several forms: {forms}"))
+        places = _spots_of(tally, "mixed-zones")
+        found.append(make("mixed-zones", strays, f"times are written in several forms: {forms}", places))
     interval, expected = modal_interval_s(tally), contract.metric.interval_s
     if interval is not None and expected is not None and abs(interval - expected) > 0.1 * expected:
         rows = int(tally.steps.counts.sum())
@@ -241,6 +243,6 @@ def coverage_share(tally: Tally) -> float | None:
     return tally.value_count / cells if cells else None
 
 
-def failure(cluster: str, metric: str, rule: str, message: str, file: str) -> Finding:
+def failure(cluster: str, metric: str, rule: str, message: str, place: Example) -> Finding:
     """The finding of a file that could not be scanned at all."""
-    return _Maker(cluster, metric)(rule, 1, message, [Example(file=file)])
+    return _Maker(cluster, metric)(rule, 1, message, [place])

@@ -40,8 +40,8 @@ LINES, ROWS, OUTSIDE, HOUR, PREVIOUS_MS, STAMPS, REALS, HOURS, ASKED, ADDED = ra
 _PLACES = 10
 
 # Kinds of `Registers.events`.
-RAGGED_ROW, BAD_TIME, BAD_CELL, OUT_OF_RANGE = range(4)
-_KINDS = 4
+RAGGED_ROW, BAD_TIME, BAD_CELL, OUT_OF_RANGE, STRAY_ZONE = range(5)
+_KINDS = 5
 
 NEVER = -(1 << 62)  # no time before, no step
 PEEKED = -1  # the line number of a line that another block counts
@@ -60,6 +60,7 @@ class Params(NamedTuple):
     since: int
     until: int
     interval: int
+    zone: int
     low: float
     high: float
     wall_from: NDArray[np.int64]
@@ -415,6 +416,8 @@ def scan_lines(
         r.at[LINES] += 1
         r.at[ROWS] += 1
         r.zones[zone] += 1
+        if p.zone >= 0 and zone != p.zone:
+            _note(r, STRAY_ZONE, -1, line)
         hour = ms // 3_600_000
         if hour != r.at[HOUR]:
             if r.at[HOUR] != NEVER:

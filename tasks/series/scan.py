@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.findings import EXAMPLES_KEPT
+from schemas.ipmi import TIME_COLUMN
 from tasks.series import kernel
 from tasks.series.cells import BAD, BLANK, STAGES
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
@@ -28,6 +29,7 @@ _TEXT_SHOWN = 40
 _RULES = {
     kernel.RAGGED_ROW: "ragged-row",
     kernel.BAD_TIME: "bad-time",
+    kernel.STRAY_ZONE: "mixed-zones",
     kernel.BAD_CELL: "bad-cell",
     kernel.OUT_OF_RANGE: "out-of-range",
 }
@@ -135,7 +137,7 @@ class _Scan:
     def _spot_steps(self, rule: str, found: IntArray) -> None:
         if len(found):
             first = tuple(
-                Spot(self.block.file.url, int(place), *self._line(int(line)), None, iso_text(int(ms)))
+                Spot(self.block.file.url, int(place), *self._line(int(line)), TIME_COLUMN, iso_text(int(ms)))
                 for ms, _, line, place in found[:EXAMPLES_KEPT]
             )
             self._add_spots(rule, Spots(len(found), first))
@@ -154,8 +156,9 @@ class _Scan:
             return
         first = []
         for line, column, place in r.places[kind, : min(seen, EXAMPLES_KEPT)].tolist():
-            name = self.columns[column] if column >= 0 else None
-            named = column >= 0 or kind == kernel.BAD_TIME
+            timed = kind in (kernel.BAD_TIME, kernel.STRAY_ZONE)
+            name = self.columns[column] if column >= 0 else TIME_COLUMN if timed else None
+            named = name is not None
             text = cell_text(array, place)[:_TEXT_SHOWN] if named else None
             first.append(Spot(self.block.file.url, base + place, self.block.start, line, name, text))
         self._add_spots(rule, Spots(seen, tuple(first)))

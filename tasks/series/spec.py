@@ -17,7 +17,7 @@ import numpy as np
 
 from schemas.errors import UsageError
 from schemas.series import SeriesContract
-from tasks.series.clock import LATEST_MS, parse_zone, read_time, zone_table
+from tasks.series.clock import LATEST_MS, UNKNOWN_ZONE, parse_zone, read_time, zone_table
 from tasks.series.counts import DEFAULT_LIMIT
 from tasks.series.head import Head
 from tasks.series.kernel import Params
@@ -46,6 +46,7 @@ class ScanSpec:
     decimals: int = 0
     span: int = 1001
     interval_ms: int = 0
+    zone: int = UNKNOWN_ZONE
     low: float = -np.inf
     high: float = np.inf
     since_ms: int = 0
@@ -66,6 +67,7 @@ class ScanSpec:
             since=self.since_ms,
             until=self.until_ms,
             interval=self.interval_ms,
+            zone=self.zone,
             low=self.low,
             high=self.high,
             wall_from=wall_from,
@@ -160,6 +162,7 @@ def spec_for(
         decimals=decimals,
         span=_span(metric.high, decimals, heads),
         interval_ms=round(interval * 1000),
+        zone=next((head.zone for head in heads if head.zone != UNKNOWN_ZONE), UNKNOWN_ZONE),
         low=-np.inf if metric.low is None else metric.low,
         high=np.inf if metric.high is None else metric.high,
         since_ms=0 if since_ms is None else since_ms,

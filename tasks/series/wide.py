@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from schemas.errors import FileChanged, NotASeries, ReadFailed
-from schemas.findings import Finding
+from schemas.findings import Example, Finding
 from schemas.series import Observed, SeriesContract, SeriesRecord
 from schemas.summaries import periods_of
 from schemas.version import code_version
@@ -98,6 +98,7 @@ def plan_series(
                 f"The times of {head.file.url} have no zone.",
                 hint="Say which they are in: --timezone Asia/Shanghai, or --timezone +08:00.",
                 rule="no-zone",
+                place=head.first_time(),
             )
     contract = contract or contract_of(series.name, options)
     windows = tuple(month_window(name) for name in periods_of(series.cluster, series.name))
@@ -174,8 +175,9 @@ def failed_summary(series: SeriesFiles, error: Exception, options: ScanOptions) 
         else "unreadable"
     )
     urls = [file.url for file in series.files]
-    named = next((url for url in urls if url in str(error)), urls[0])
-    finding = failure(series.cluster, series.name, rule, str(error), named)
+    place = error.place if isinstance(error, NotASeries) else None
+    place = place or Example(file=next((url for url in urls if url in str(error)), urls[0]))
+    finding = failure(series.cluster, series.name, rule, str(error), place)
     contract = contract_of(series.name, options)
     record = SeriesRecord(
         cluster=series.cluster,

@@ -39,8 +39,12 @@ FIELD = {
                 "time",
                 "datetime",
                 "year",
+                "yearmonth",
+                "duration",
+                "geopoint",
+                "geojson",
+                "any",
             ]
-            + ["yearmonth", "duration", "geopoint", "geojson", "any"]
         },
         "description": {"type": "string", "minLength": 1},
         "constraints": {
@@ -159,7 +163,9 @@ def test_fields_have_units_where_there_is_one(out: Path) -> None:
 def test_only_text_has_an_encoding() -> None:
     files = [OutputFile.of("summaries/curves.parquet", b""), OutputFile.of("jobs/table.csv", b"")]
     csv, parquet = data_package(files, source="x")["resources"]
-    assert csv["encoding"] == "utf-8" and csv["mediatype"] == "text/csv" and "encoding" not in parquet
+    assert csv["encoding"] == "utf-8"
+    assert csv["mediatype"] == "text/csv"
+    assert "encoding" not in parquet
 
 
 def test_names_that_differ_only_in_case_stay_apart() -> None:
@@ -183,7 +189,7 @@ def validator(name: str) -> jsonschema.Draft202012Validator:
 
 
 def test_published_records_and_manifest_keep_their_schemas(out: Path) -> None:
-    records = [path for path in out.glob("schemas/*/*.json")]
+    records = list(out.glob("schemas/*/*.json"))
     assert len(records) == 4
     for path in records:
         validator("series.schema.json").validate(json.loads(path.read_bytes()))

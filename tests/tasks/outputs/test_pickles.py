@@ -105,23 +105,29 @@ def test_a_pickle_holds_its_curves_with_the_published_levels(make_curve: Callabl
         make_curve("seren", "NODE_IB_RECEIVE", samples=(1.0, 9.0)),
     )
     entry, data = entries(build_pickles([receive, send]))["ib_seren"]
-    assert data is not None and entry.status == "written" and entry.periods == (WHOLE, WHOLE)
+    assert data is not None
+    assert entry.status == "written"
+    assert entry.periods == (WHOLE, WHOLE)
     x1, y1, x2, y2 = load_pairs(data)
-    assert x1.tobytes() == send.values.tobytes() and x2.tobytes() == receive.values.tobytes()
+    assert x1.tobytes() == send.values.tobytes()
+    assert x2.tobytes() == receive.values.tobytes()
     assert y1.tobytes() == y2.tobytes() == (np.linspace(0, 1, 1000) * 100).tobytes()
 
 
 def test_the_levels_are_the_published_ones(reference: Path, make_curve: Callable[..., Curve]) -> None:
     _, data = entries(build_pickles([make_curve("kalos", "POWER_USAGE", AUGUST)]))["gpu_power_kalos"]
     published = load_pairs((reference / "util_pkl" / "gpu_power_kalos.pkl").read_bytes())
-    assert data is not None and load_pairs(data)[1].tobytes() == published[1].tobytes()
+    assert data is not None
+    assert load_pairs(data)[1].tobytes() == published[1].tobytes()
 
 
 def test_the_wanted_period_is_used_where_it_has_values(make_curve: Callable[..., Curve]) -> None:
     august = make_curve("seren", "POWER_USAGE", AUGUST, samples=(5.0,))
     whole = make_curve("seren", "POWER_USAGE", samples=(7.0,))
     entry, data = entries(build_pickles([whole, august]))["gpu_power_seren"]
-    assert data is not None and entry.periods == (AUGUST,) and load_pairs(data)[0][0] == 5.0
+    assert data is not None
+    assert entry.periods == (AUGUST,)
+    assert load_pairs(data)[0][0] == 5.0
 
 
 @pytest.mark.parametrize("august", [False, True])
@@ -132,13 +138,18 @@ def test_the_whole_file_stands_in_for_a_period_without_values(
     if august:
         curves.append(make_curve("seren", "POWER_USAGE", AUGUST, samples=()))
     entry, data = entries(build_pickles(curves))["gpu_power_seren"]
-    assert data is not None and entry.periods == (WHOLE,) and load_pairs(data)[0][0] == 7.0
+    assert data is not None
+    assert entry.periods == (WHOLE,)
+    assert load_pairs(data)[0][0] == 7.0
 
 
 def test_a_pickle_is_left_out_whole_and_says_which_curve_is_missing(make_curve: Callable[..., Curve]) -> None:
     entry, data = entries(build_pickles([make_curve("seren", "GPU_TEMP", AUGUST)]))["gpu_temp_seren"]
-    assert data is None and entry.status == "left out" and entry.periods == ()
-    assert "MEMORY_TEMP of seren (period 2023-08 or all)" in entry.reason and "GPU_TEMP" not in entry.reason
+    assert data is None
+    assert entry.status == "left out"
+    assert entry.periods == ()
+    assert "MEMORY_TEMP of seren (period 2023-08 or all)" in entry.reason
+    assert "GPU_TEMP" not in entry.reason
 
 
 def test_pair_5_repeats_pair_4_and_the_note_says_so(make_curve: Callable[..., Curve]) -> None:
@@ -146,9 +157,11 @@ def test_pair_5_repeats_pair_4_and_the_note_says_so(make_curve: Callable[..., Cu
     curves = [make_curve("kalos", metric, samples=(float(i),)) for i, metric in enumerate(metrics)]
     built = entries(build_pickles(curves))
     entry, data = built["util_gpu_kalos_full"]
-    assert data is not None and "pair 5 repeats pair 4" in entry.note
+    assert data is not None
+    assert "pair 5 repeats pair 4" in entry.note
     assert [array[0] for array in load_pairs(data)[::2]] == [0, 1, 2, 3, 3]
-    assert built["util_gpu_kalos"][1] is not None and built["util_gpu_seren"][1] is None
+    assert built["util_gpu_kalos"][1] is not None
+    assert built["util_gpu_seren"][1] is None
 
 
 def test_two_curves_of_the_same_name_are_refused(make_curve: Callable[..., Curve]) -> None:

@@ -54,11 +54,10 @@ def test_the_manifest_traces_a_run_to_its_inputs_and_code(
 ) -> None:
     started = datetime(2024, 1, 1, 8, tzinfo=timezone(timedelta(hours=8)))
     manifest = publish(out, summaries, started=started)
-    assert (
-        manifest.started == started
-        and manifest.started.utcoffset() == timedelta(0) < manifest.finished - started
-    )
-    assert manifest.code_version == code_version() and set(manifest.packages) <= set(RECORDED)
+    assert manifest.started == started
+    assert manifest.started.utcoffset() == timedelta(0) < manifest.finished - started
+    assert manifest.code_version == code_version()
+    assert set(manifest.packages) <= set(RECORDED)
     assert {"numpy", "pandas", "pyarrow"} <= set(manifest.packages)
     entry = next(entry for entry in manifest.series if entry.series == "GPU_UTIL")
     assert [file.path for file in entry.inputs] == ["GPU_UTIL.csv"]
@@ -73,7 +72,8 @@ def test_records_are_published_under_safe_names(
     for entry in manifest.series:
         record = SeriesRecord.model_validate_json(read_bytes(out, entry.schema_path) or b"")
         assert (record.cluster, record.series) == (entry.cluster, entry.series)
-        assert entry.schema_path.isascii() and entry.schema_path.count("/") == 2
+        assert entry.schema_path.isascii()
+        assert entry.schema_path.count("/") == 2
 
 
 def test_hostile_cluster_names_stay_in_the_folder(
@@ -98,7 +98,8 @@ def test_equal_runs_differ_in_the_manifest_only(
 ) -> None:
     one = publish(tmp_path / "one", summaries)
     other = publish(tmp_path / "other", summaries[::-1])
-    assert one.outputs == other.outputs and one.series == other.series
+    assert one.outputs == other.outputs
+    assert one.series == other.series
 
 
 def test_a_run_without_series_is_a_run(out: str, publish: Publisher) -> None:
@@ -121,8 +122,10 @@ def test_a_later_run_removes_what_it_no_longer_makes_and_nothing_else(
     write_bytes(out, "util_pkl/mine.pkl", b"kept")
     publish(out, [s for s in summaries if s.record.cluster == "kalos"])
     files = list_files(out)
-    assert "util_pkl/gpu_power_seren.pkl" not in files and "schemas/seren/POWER_USAGE.json" not in files
-    assert "util_pkl/util_gpu_kalos.pkl" in files and "util_pkl/mine.pkl" in files
+    assert "util_pkl/gpu_power_seren.pkl" not in files
+    assert "schemas/seren/POWER_USAGE.json" not in files
+    assert "util_pkl/util_gpu_kalos.pkl" in files
+    assert "util_pkl/mine.pkl" in files
     verify_run(out)
 
 

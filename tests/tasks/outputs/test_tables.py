@@ -82,7 +82,8 @@ def test_the_same_summaries_give_the_same_bytes_in_any_order(summaries: list[Ser
 )
 def test_rows_are_sorted(summaries: list[SeriesSummary], path: str, order: list[str]) -> None:
     keys = list(frame(build_tables(summaries)[path])[order].itertuples(index=False, name=None))
-    assert keys == sorted(keys) and len(set(keys)) == len(keys)
+    assert keys == sorted(keys)
+    assert len(set(keys)) == len(keys)
 
 
 def test_curves_hold_every_level_and_value_bit_for_bit(make_summary: Callable[..., SeriesSummary]) -> None:
@@ -99,14 +100,19 @@ def test_columns_carry_types_units_and_meaning(summaries: list[SeriesSummary]) -
     assert schema(tables[HOURLY]).field("hour").type == pa.timestamp("ms", tz="UTC")
     assert schema(tables[ENTITIES]).field("count").type == pa.int64()
     level, value = (schema(tables[CURVES]).field(name) for name in ("level_pct", "value"))
-    assert level.metadata and value.metadata
-    assert level.metadata[b"unit"] == b"%" and not level.nullable
-    assert value.metadata[b"unit"] == OF_THE_METRIC.encode() and value.metadata[b"description"]
+    assert level.metadata
+    assert value.metadata
+    assert level.metadata[b"unit"] == b"%"
+    assert not level.nullable
+    assert value.metadata[b"unit"] == OF_THE_METRIC.encode()
+    assert value.metadata[b"description"]
 
 
 def test_the_unit_of_each_metric_is_in_the_file(summaries: list[SeriesSummary]) -> None:
     units = json.loads(schema(build_tables(summaries)[CURVES]).metadata[b"units"])
-    assert units["POWER_USAGE"] == "W" and units["FB_USED"] == "MiB" and units["FB_USED_PCT"] == "%"
+    assert units["POWER_USAGE"] == "W"
+    assert units["FB_USED"] == "MiB"
+    assert units["FB_USED_PCT"] == "%"
 
 
 def test_columns_are_compressed_with_zstd(summaries: list[SeriesSummary]) -> None:

@@ -34,7 +34,8 @@ class Calls:
 def test_every_published_pickle_equals_the_published_numbers_bit_for_bit(reference: Path) -> None:
     numbers = pd.read_csv(reference / "published_quantiles.csv")
     files = sorted((reference / "util_pkl").glob("*.pkl"))
-    assert {file.name for file in files} == set(numbers["pickle"]) and len(files) == 13
+    assert {file.name for file in files} == set(numbers["pickle"])
+    assert len(files) == 13
     for file in files:
         arrays = load_pairs(file.read_bytes())
         pairs = numbers[numbers["pickle"] == file.name].groupby("pair", sort=True)
@@ -58,14 +59,17 @@ def test_arrays_pickled_by_numpy_itself_load(protocol: int) -> None:
 
 def test_big_endian_arrays_load_in_native_order() -> None:
     (array,) = load_pairs(pickle.dumps([np.arange(3.0).astype(">f8")], protocol=4))
-    assert array.dtype.isnative and array.tolist() == [0, 1, 2]
+    assert array.dtype.isnative
+    assert array.tolist() == [0, 1, 2]
 
 
 def test_loaded_arrays_are_independent_and_writable() -> None:
     shared = np.arange(3.0)
     one, other = load_pairs(pickle.dumps([shared, shared], protocol=4))
     one[0] = 7
-    assert one.flags.owndata and one.flags.writeable and other[0] == 0
+    assert one.flags.owndata
+    assert one.flags.writeable
+    assert other[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,9 @@ class TestColumns:
     ) -> None:
         summary = judged(rows(5), columns)
         assert rules(summary) == [rule]
-        assert (finding(summary, rule).count, places(finding(summary, rule))) == (1, [(0, named, None, None)])
+        offset = len(f"Time,{columns[0]},")
+        assert finding(summary, rule).count == 1
+        assert places(finding(summary, rule)) == [(None, named, offset, named)]
         assert summary.record.verdict == "warned"
         assert summary.curves[0].count == 10
 
@@ -225,8 +227,8 @@ class TestCells:
         summary = judged(text, block_bytes=700)
         found = finding(summary, rule)
         assert found.count == 1
-        value = line.split(",")[0] if rule == "bad-time" else None
-        assert places(found) == [(31, None, text.index(f"\n{line}\n") + 1, value)]
+        column, value = ("Time", line.split(",")[0]) if rule == "bad-time" else (None, None)
+        assert places(found) == [(31, column, text.index(f"\n{line}\n") + 1, value)]
         assert summary.record.observed.bad_rows == 1
         assert summary.curves[0].count == 6000
         assert summary.record.verdict == "warned"

@@ -111,7 +111,7 @@ class TestCut:
     ) -> None:
         first = data.draw(st.integers(0, size - 1))
         within = data.draw(st.none() | st.tuples(st.just(first), st.integers(first + 1, size)))
-        head = Head(FileRef("X.csv", size, "v"), ("a",), ("a",), 7, b"", False)
+        head = Head(FileRef("X.csv", size, "v"), ("a",), ("a",), 7, b"", -1, 5)
         blocks = cut(head, block, within)
         begin, end = within or (0, size)
         assert [blocks[0].start, blocks[-1].stop] == [begin, end]
@@ -120,7 +120,7 @@ class TestCut:
 
     @pytest.mark.parametrize("name", ["X.csv.gz", "X.csv.zst"])
     def test_a_packed_file_is_one_block(self, name: str) -> None:
-        head = Head(FileRef(name, 1000, "v"), ("a",), ("a",), 7, b"", False)
+        head = Head(FileRef(name, 1000, "v"), ("a",), ("a",), 7, b"", -1, 5)
         assert len(cut(head, 10)) == 1
 
 

@@ -98,7 +98,8 @@ class TestNormalise:
     def test_sum_stays_and_digits_are_balanced(self, values: list[float]) -> None:
         limbs = accumulate([values])
         normalise(limbs)
-        assert limbs[0].min() >= -(2**31) and limbs[0].max() < 2**31
+        assert limbs[0].min() >= -(2**31)
+        assert limbs[0].max() < 2**31
         assert ExactSums.from_limbs(limbs).to_fractions() == [fraction_sum(values)]
 
     @given(values_list, values_list)

@@ -139,7 +139,9 @@ def test_only_old_temporaries_of_our_form_are_removed(tmp_path: Path) -> None:
     for path in (old, *others):
         os.utime(path, (two_hours_ago, two_hours_ago))
     assert remove_stale_temporaries(tmp_path) == (f"a/{old.name}",)
-    assert not old.exists() and young.exists() and all(path.exists() for path in others)
+    assert not old.exists()
+    assert young.exists()
+    assert all(path.exists() for path in others)
 
 
 def test_temporaries_are_not_listed_and_object_stores_have_none(tmp_path: Path) -> None:
