@@ -49,7 +49,9 @@ def open_client(scheduler: str | None = None, workers: int | None = None) -> Ite
             n_workers=1,
             threads_per_worker=workers or default_workers(),
             processes=False,
-            dashboard_address=None,
+            # Without an address both would listen on all interfaces.
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
             memory_limit=0,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,  # type: ignore[no-untyped-call]

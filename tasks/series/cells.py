@@ -48,7 +48,7 @@ for _i, _word in enumerate(_WORDS):
 _WORD_LENGTHS = np.array([len(word) for word in _WORDS], np.int64)
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def fast_cell(word: np.uint64, last: bool, decimals: int, span: int) -> tuple[int, int]:
     """The staged cell in the eight bytes `word` that start it, and its length without the delimiter.
 

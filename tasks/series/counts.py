@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 KeyArray = NDArray[np.uint64]
 
-DEFAULT_LIMIT = 1 << 20
+DEFAULT_LIMIT = 1 << 19
 
 _SIGN = np.uint64(1 << 63)
 

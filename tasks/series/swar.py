@@ -51,31 +51,31 @@ def _trailing_zeros(typingctx: Any, word: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def load64(array: NDArray[np.uint8], offset: int) -> np.uint64:
     """The eight bytes at `offset` as a little-endian uint64, any alignment."""
     return _load64(array, offset)  # type: ignore[call-arg]
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def trailing_zeros(word: np.uint64) -> int:
     """The number of zero bits below the lowest one bit of a non-zero word."""
     return _trailing_zeros(word)  # type: ignore[call-arg]
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def zero_bytes(word: np.uint64) -> np.uint64:
     """Non-zero where `word` has a zero byte; the lowest set bit is the top bit of the first one."""
     return (word - ONES) & ~word & HIGHS
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def not_digits(values: np.uint64) -> np.uint64:
     """Non-zero where a byte of `values` (characters XOR '0') is above nine."""
     return ((values + _ABOVE_NINE) | values) & HIGHS
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def eight_digits(values: np.uint64) -> np.uint64:
     """The number whose decimal digits are the bytes of `values`, the first digit in the lowest byte."""
     pairs = values * np.uint64(10) + (values >> U8)

@@ -134,7 +134,7 @@ def test_a_part_without_a_stable_text_is_refused(part: object) -> None:
 
 
 def test_a_part_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant|Out of range"):
+    with pytest.raises(ValueError, match=r"not JSON compliant|Out of range"):
         unit_key(part=float("nan"))
 
 
