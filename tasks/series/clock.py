@@ -28,6 +28,7 @@ UNKNOWN_ZONE = -1
 LATEST_MS = 7_258_118_400_000
 _MS_FROM = 100_000_000_000  # epoch numbers from here on count milliseconds (1973), below seconds (5138)
 
+_LONGEST = 64  # characters of a time cell that are looked at where it stands alone
 _COMMA, _NEWLINE, _RETURN, _QUOTE = 44, 10, 13, 34
 
 _FIXED = re.compile(r"^(?:UTC)?([+-])(\d{2}):?(\d{2})$")
@@ -228,3 +229,11 @@ def read_time(
             place += 1
         return -1, zone, place
     return ms, zone, place
+
+
+def time_of(text: bytes, timezone: str | None) -> tuple[int, int]:
+    """UTC ms (-1 if there is none) and zone code of the time cell that `text` begins with."""
+    # A bytearray, as the scan's buffer is: another kind of array would be compiled for anew.
+    buf = np.frombuffer(bytearray(text[:_LONGEST] + b"\n" + bytes(_LONGEST)), np.uint8)
+    ms, zone, _ = read_time(buf, 0, *zone_table(timezone))
+    return int(ms), int(zone)

@@ -15,13 +15,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from schemas.errors import NotASeries
 from schemas.findings import Example
 from schemas.ipmi import NODE_COLUMN, TIME_COLUMN, TOTAL_COLUMN
-from tasks.series.clock import NAIVE, UNKNOWN_ZONE, read_time, zone_table
-from tasks.series.swar import PADDING
+from tasks.series.clock import NAIVE, UNKNOWN_ZONE, time_of
 from tasks.storage.source import FileRef, Reader, open_reader
 
 SAMPLE_BYTES = 256 << 10
@@ -217,6 +214,5 @@ def _zone_of(sample: bytes, place: int) -> int:
     line = b",".join(line.split(b",", place)[place:])
     if not line:
         return UNKNOWN_ZONE
-    buf = np.frombuffer(line[:64] + b"\n" + bytes(PADDING), np.uint8)
-    ms, zone, _ = read_time(buf, 0, *zone_table("UTC"))
-    return int(zone) if ms >= 0 else UNKNOWN_ZONE
+    ms, zone = time_of(line, "UTC")
+    return zone if ms >= 0 else UNKNOWN_ZONE

@@ -172,21 +172,27 @@ def _cell_place(buf: NDArray[np.uint8], line: int, column: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _note(r: Registers, kind: int, column: int, place: int) -> None:
-    seen = r.events[kind]
+def _note(
+    events: NDArray[np.int64], places: NDArray[np.int64], kind: int, line: int, column: int, place: int
+) -> None:
+    """Count an event and keep the place of the first ones; `line` counts from 1 in the block."""
+    seen = events[kind]
     if seen < EXAMPLES_KEPT:
-        r.places[kind, seen, 0] = r.at[LINES]
-        r.places[kind, seen, 1] = column
-        r.places[kind, seen, 2] = place
-    r.events[kind] = seen + 1
+        places[kind, seen, 0] = line
+        places[kind, seen, 1] = column
+        places[kind, seen, 2] = place
+    events[kind] = seen + 1
 
 
 @njit(nogil=True, cache=True)
 def _stage(
     buf: NDArray[np.uint8],
     place: int,
-    p: Params,
-    r: Registers,
+    decimals: int,
+    span: int,
+    staged: NDArray[np.int32],
+    reals: NDArray[np.float64],
+    at: NDArray[np.int64],
     solved_at: NDArray[np.int64],
     solved: NDArray[np.float64],
 ) -> tuple[int, int, int]:
@@ -196,7 +202,7 @@ def _stage(
     is asked for; then how many cells are general and how many are bad.
     """
     general, bad = 0, 0
-    n = p.columns
+    n = len(staged)
     if n == 0:
         if buf[place] == RETURN:
             place += 1
@@ -206,19 +212,19 @@ def _stage(
     place += 1
     for c in range(n):
         last = c == n - 1
-        cell, length = fast_cell(load64(buf, place), last, p.decimals, p.span)
+        cell, length = fast_cell(load64(buf, place), last, decimals, span)
         if cell != SLOW:
-            r.staged[c] = cell
+            staged[c] = cell
             place += length + 1
             continue
-        cell, value, end = any_cell(buf, place, p.decimals, p.span, solved_at, solved)
+        cell, value, end = any_cell(buf, place, decimals, span, solved_at, solved)
         if end < 0:
-            r.at[ASKED] = -1 - end
+            at[ASKED] = -1 - end
             return -2, 0, 0
         if (buf[end] == NEWLINE) != last:
             return -1, 0, 0
-        r.staged[c] = cell
-        r.reals[c] = value
+        staged[c] = cell
+        reals[c] = value
         general += cell == GENERAL
         bad += cell == BAD
         place = end + 1
@@ -226,40 +232,43 @@ def _stage(
 
 
 @njit(nogil=True, cache=True)
-def _compare(p: Params, r: Registers, ms: int) -> None:
-    """Count, by column and parity of the sampling slot, what differs from the row one interval before."""
-    if p.interval <= 0 or r.at[PREVIOUS_MS] == NEVER or ms - r.at[PREVIOUS_MS] != p.interval:
-        return
-    staged, previous = r.staged, r.previous
-    changed = r.changed[(ms // p.interval) & 1]
-    for c in range(p.columns):
+def _compare(staged: NDArray[np.int32], previous: NDArray[np.int32], changed: NDArray[np.int64]) -> None:
+    """Count the columns whose value differs from the row one interval before."""
+    for c in range(len(staged)):
         changed[c] += (staged[c] >= 0) & (previous[c] >= 0) & (staged[c] != previous[c])
 
 
 @njit(nogil=True, cache=True)
-def _count_fixed(p: Params, r: Registers, window: int) -> None:
-    """Add the staged row to the histogram and to the sums of the hour."""
-    n = p.columns
-    staged = r.staged
-    copied = r.histogram.shape[0] // (len(p.window_from) + 1)
-    first = r.histogram[window * copied]
-    second = r.histogram[window * copied + copied - 1]
+def _count(staged: NDArray[np.int32], first: NDArray[np.int32], second: NDArray[np.int32]) -> None:
+    """Add the staged row to the two copies of a histogram, which may be one."""
+    n = len(staged)
     for c in range(0, n - 1, 2):
         first[staged[c] + STAGES] += 1
         second[staged[c + 1] + STAGES] += 1
     if n & 1:
         first[staged[n - 1] + STAGES] += 1
-    filled, zero = r.filled, r.zero
+
+
+@njit(nogil=True, cache=True)
+def _add_fixed(
+    staged: NDArray[np.int32],
+    filled: NDArray[np.int32],
+    zero: NDArray[np.int32],
+    total: NDArray[np.int64],
+    least: NDArray[np.uint32],
+    most: NDArray[np.int32],
+    previous: NDArray[np.int32],
+) -> None:
+    """Add the staged row to the sums of the hour, and keep it for the next row; short loops for SIMD."""
+    n = len(staged)
     for c in range(n):
         filled[c] += staged[c] >= 0
         zero[c] += staged[c] == 0
-    total, most, least = r.total, r.most, r.least
     for c in range(n):
         total[c] += max(staged[c], np.int32(0))
     for c in range(n):
         most[c] = max(most[c], staged[c])
         least[c] = min(least[c], np.uint32(staged[c]))
-    previous = r.previous
     for c in range(n):
         previous[c] = staged[c]
 
@@ -283,26 +292,43 @@ def _count_general(p: Params, r: Registers, window: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _check_range(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, general: int) -> None:
-    """Note the values of the staged row that are out of the physical range."""
+def _fixed_range(p: Params) -> tuple[int, int]:
+    """The physical range in fixed-point integers, both inside."""
     scale = 10.0**p.decimals
     low = np.int64(min(max(np.ceil(p.low * scale), 0.0), 2e9))
     high = np.int64(min(max(np.floor(p.high * scale), -1.0), 2e9))
     # The products are rounded; the bounds themselves are inside.
     low -= low > 0 and (low - 1) / scale >= p.low
     high += (high + 1) / scale <= p.high
-    staged = r.staged
-    outside = general
-    for c in range(p.columns):
+    return int(low), int(high)
+
+
+@njit(nogil=True, cache=True)
+def _any_outside(staged: NDArray[np.int32], low: int, high: int) -> bool:
+    """Whether a fixed-point value of the staged row is out of range."""
+    outside = 0
+    for c in range(len(staged)):
         outside += (staged[c] >= 0) & ((staged[c] < low) | (staged[c] > high))
-    if outside == 0:
-        return
+    return outside > 0
+
+
+@njit(nogil=True, cache=True)
+def _note_cells(buf: NDArray[np.uint8], line: int, p: Params, r: Registers, low: int, high: int) -> None:
+    """Note the cells of the staged row that are unreadable or out of range."""
+    number = r.at[LINES]
     for c in range(p.columns):
-        fixed = staged[c] >= 0 and (staged[c] < low or staged[c] > high)
-        real = staged[c] == GENERAL and (r.reals[c] < p.low or r.reals[c] > p.high)
-        if fixed or real:
-            known = r.events[OUT_OF_RANGE] >= EXAMPLES_KEPT
-            _note(r, OUT_OF_RANGE, c, line if known else _cell_place(buf, line, c))
+        cell = r.staged[c]
+        kind = -1
+        if cell == BAD:
+            kind = BAD_CELL
+            r.bad[c] += 1
+        elif cell == GENERAL:
+            kind = OUT_OF_RANGE if r.reals[c] < p.low or r.reals[c] > p.high else -1
+        elif cell >= 0 and (cell < low or cell > high):
+            kind = OUT_OF_RANGE
+        if kind >= 0:
+            place = line if r.events[kind] >= EXAMPLES_KEPT else _cell_place(buf, line, c)
+            _note(r.events, r.places, kind, number, c, place)
 
 
 @njit(nogil=True, cache=True)
@@ -370,6 +396,8 @@ def scan_lines(
     offset in the file of `buf[0]`.
     """
     place = start
+    copied = r.histogram.shape[0] // (len(p.window_from) + 1)
+    low, high = _fixed_range(p)
     while place < stop:
         full = r.at[STAMPS] == STAMP_ROOM or r.at[HOURS] >= HOUR_ROOM - 1
         if full or r.at[REALS] + p.columns > len(r.real_values) or r.at[ADDED] >= HEADROOM:
@@ -389,11 +417,13 @@ def scan_lines(
                 return place, DONE
             r.at[LINES] += 1
             if ms < 0:
-                _note(r, BAD_TIME, -1, line)
+                _note(r.events, r.places, BAD_TIME, r.at[LINES], -1, line)
             else:
                 r.at[OUTSIDE] += 1
             continue
-        place, general, bad = _stage(buf, place, p, r, solved_at, solved)
+        place, general, bad = _stage(
+            buf, place, p.decimals, p.span, r.staged, r.reals, r.at, solved_at, solved
+        )
         if place == -2:
             return line, ASK_FLOAT
         if place == -1:
@@ -402,9 +432,10 @@ def scan_lines(
             if peek:
                 return place, DONE
             r.at[LINES] += 1
-            _note(r, RAGGED_ROW, -1, line)
+            _note(r.events, r.places, RAGGED_ROW, r.at[LINES], -1, line)
             continue
-        _compare(p, r, ms)
+        if p.interval > 0 and ms - r.at[PREVIOUS_MS] == p.interval:
+            _compare(r.staged, r.previous, r.changed[(ms // p.interval) & 1])
         slot = r.at[STAMPS]
         r.stamps[slot, 0] = ms
         r.stamps[slot, 1] = NEVER if r.at[PREVIOUS_MS] == NEVER else ms - r.at[PREVIOUS_MS]
@@ -417,7 +448,7 @@ def scan_lines(
         r.at[ROWS] += 1
         r.zones[zone] += 1
         if p.zone >= 0 and zone != p.zone:
-            _note(r, STRAY_ZONE, -1, line)
+            _note(r.events, r.places, STRAY_ZONE, r.at[LINES], -1, line)
         hour = ms // 3_600_000
         if hour != r.at[HOUR]:
             if r.at[HOUR] != NEVER:
@@ -427,14 +458,11 @@ def scan_lines(
         for w in range(len(p.window_from)):
             if ms >= p.window_from[w] and ms < p.window_until[w]:
                 window = w + 1
-        _check_range(buf, line, p, r, general)
-        _count_fixed(p, r, window)
+        _count(r.staged, r.histogram[window * copied], r.histogram[window * copied + copied - 1])
+        _add_fixed(r.staged, r.filled, r.zero, r.total, r.least, r.most, r.previous)
         if general:
             _count_general(p, r, window)
-        if bad:
-            for c in range(p.columns):
-                if r.staged[c] == BAD:
-                    r.bad[c] += 1
-                    _note(r, BAD_CELL, c, _cell_place(buf, line, c))
+        if general or bad or _any_outside(r.staged, low, high):
+            _note_cells(buf, line, p, r, low, high)
         r.at[PREVIOUS_MS] = ms
     return place, DONE

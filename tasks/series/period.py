@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 
-from tasks.series.clock import read_time, zone_table
+from tasks.series.clock import time_of
 from tasks.series.head import Head
 from tasks.series.spec import ScanSpec
 from tasks.series.swar import PADDING
@@ -49,7 +49,7 @@ class _Probe:
     def __init__(self, reader: Reader, head: Head, timezone: str | None) -> None:
         self.reader = reader
         self.head = head
-        self.table = zone_table(timezone)
+        self.timezone = timezone
 
     def time_from(self, place: int) -> int | None:
         """UTC ms of the first readable row that begins at or after `place`; None at the end of the file."""
@@ -86,8 +86,7 @@ class _Probe:
                 end = text.find(b"\n", start)
                 if end < 0:
                     break
-                buf = np.frombuffer(text[start : start + 64] + b"\n" + bytes(PADDING), np.uint8)
-                ms, _, _ = read_time(buf, 0, *self.table)
+                ms, _ = time_of(text[start : start + 64], self.timezone)
                 if ms >= 0:
                     return begin + start, int(ms)
                 start = end + 1

@@ -17,12 +17,11 @@ import numpy as np
 
 from schemas.errors import UsageError
 from schemas.series import SeriesContract
-from tasks.series.clock import LATEST_MS, UNKNOWN_ZONE, parse_zone, read_time, zone_table
+from tasks.series.clock import LATEST_MS, UNKNOWN_ZONE, parse_zone, time_of, zone_table
 from tasks.series.counts import DEFAULT_LIMIT
 from tasks.series.head import Head
 from tasks.series.kernel import Params
 from tasks.series.refine import KeyRanges
-from tasks.series.swar import PADDING
 from tasks.storage.source import FileRef
 
 MOST_SPAN = 1 << 17  # cells of the dense histogram; half a megabyte of counters stays in a core's cache
@@ -210,8 +209,7 @@ def _interval_seen(heads: list[Head], timezone: str | None) -> float | None:
     for head in heads:
         times = []
         for line in head.sample.split(b"\n")[:2000]:
-            buf = np.frombuffer(line[:64] + b"\n" + bytes(PADDING), np.uint8)
-            ms, _, _ = read_time(buf, 0, *zone_table(timezone))
+            ms, _ = time_of(line, timezone)
             if ms >= 0:
                 times.append(int(ms))
         steps += [b - a for a, b in itertools.pairwise(times) if b > a]
