@@ -275,6 +275,8 @@ def test_prefect_shows_names_cached_tasks_and_artifacts(dataset: Path, tmp_path:
     assert states["summarize kalos/GPU_UTIL"] == "Cached"
     assert states["summarize kalos/GPU_TEMP"] == "Cached"
     assert {"findings", "results", "outputs"} <= {artifact["key"] for artifact in artifacts.json()}
+    (progress,) = [artifact for artifact in artifacts.json() if artifact["type"] == "progress"]
+    assert progress["data"] == 100
 
 
 def test_parquet_tables_open_with_pandas_alone(dataset: Path, tmp_path: Path) -> None:
