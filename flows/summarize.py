@@ -24,8 +24,8 @@ from tasks.series.summary import SeriesSummary
 from tasks.storage.units import UnitStore
 from tasks.summarize import (
     SeriesGroup,
+    Work,
     discover_groups,
-    failed_group,
     load_summaries,
     place_of,
     summarize_group,
@@ -82,8 +82,9 @@ def summarize(
     artifact.start()
     with open_client(settings.scheduler, settings.workers) as client:
         executor = DaskExecutor(client)
+        work = Work(settings.scan_options(), executor, store, hearers, judge_only=mode == "judge")
         try:
-            summaries = _all_summaries(groups, settings, executor, store, hearers, judge_only=mode == "judge")
+            summaries = _all_summaries(groups, work, force=settings.force)
         except BaseException:
             # Also an interrupt: without this the task runner would wait for all series to be read.
             executor.stop()
@@ -115,33 +116,23 @@ def _refuse_results(out: str) -> None:
             )
 
 
-def _all_summaries(
-    groups: list[SeriesGroup],
-    settings: RunSettings,
-    executor: DaskExecutor,
-    store: UnitStore,
-    listener: Listener,
-    *,
-    judge_only: bool,
-) -> list[SeriesSummary]:
+def _all_summaries(groups: list[SeriesGroup], work: Work, *, force: bool) -> list[SeriesSummary]:
     """The summaries of all groups; one that cannot be read does not stop the others."""
-    options = settings.scan_options()
     running = []
     for group in groups:
-        key = group.key(options, judge_only=judge_only)
+        key = group.key(work.options, judge_only=work.judge_only)
         # Prefect's cached reference may outlive the summary it points to; then it is made again.
-        fresh = settings.force or store.get(place_of(key)) is None
-        work = summarize_group.with_options(refresh_cache=fresh)
-        running.append(
-            (group, work.submit(key, group, options, executor, store, listener, judge_only=judge_only))
-        )
+        fresh = force or work.store.get(place_of(key)) is None
+        future = summarize_group.with_options(refresh_cache=fresh).submit(key, group, work)
+        running.append((group, future))
     summaries: list[SeriesSummary] = []
     for group, future in running:
         try:
-            found = load_summaries(future.result(), store)
-        except AcmetraceError as error:
-            found = failed_group(group, error, options)
+            found = load_summaries(future.result().place, work.store)
+        except AcmetraceError:
+            # Retries did not help. What the others of the group need is kept, so this reads little.
+            found = work.summarise(group)
         for summary in found:
-            listener.judged(summary.record)
+            work.listener.judged(summary.record)
         summaries += found
     return summaries

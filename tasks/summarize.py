@@ -19,7 +19,7 @@ from prefect.context import TaskRunContext
 from prefect.tasks import Task
 from pydantic import BaseModel, ConfigDict
 
-from schemas.errors import AcmetraceError, NotASeries, ReadFailed
+from schemas.errors import AcmetraceError, ReadFailed, Stopped
 from schemas.findings import Verdict
 from schemas.ipmi import IPMI_FILES
 from schemas.metrics import CATALOGUE
@@ -30,7 +30,14 @@ from tasks.series.discover import SeriesFiles, discover
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary, pack, unpack
 from tasks.series.units import code_digest, merge_all, tally_file
-from tasks.series.wide import bytes_unread, failed_summary, heads_of, plan_series, summarise_series
+from tasks.series.wide import (
+    PlannedSeries,
+    bytes_unread,
+    failed_summary,
+    heads_of,
+    plan_series,
+    summarise_series,
+)
 from tasks.storage.units import UnitStore, unit_key
 
 
@@ -104,6 +111,79 @@ def _cache_key(context: TaskRunContext, arguments: dict[str, Any]) -> str:
     return str(arguments["key"])
 
 
+@dataclass(frozen=True)
+class Work:
+    """What all groups of a run share. `judge_only`: findings and verdicts, no curves."""
+
+    options: ScanOptions
+    executor: DaskExecutor
+    store: UnitStore
+    listener: Listener
+    judge_only: bool = False
+
+    def summarise(self, group: SeriesGroup, *, give_up: bool = True) -> list[SeriesSummary]:
+        """The summaries of a group. A file that is no series gives a failed one and stops no other.
+
+        With `give_up`, so does a file that cannot be read just now.
+
+        Raises:
+            FileChanged, ReadFailed, WorkerLost: trying again may help, and `give_up` is not set.
+        """
+        summaries = self._ipmi(group, give_up) if group.form == "ipmi" else self._wide(group, give_up)
+        return [summary.described() for summary in summaries]
+
+    def _wide(self, group: SeriesGroup, give_up: bool) -> list[SeriesSummary]:
+        (series,) = group.members
+        try:
+            planned = plan_series(series, heads_of(series, self.store), self.options)
+            return [
+                summarise_series(
+                    planned,
+                    self._teller(group),
+                    self.store,
+                    judge_only=self.judge_only,
+                    on_pass=functools.partial(self.listener.planned, group.label),
+                )
+            ]
+        except AcmetraceError as error:
+            return [self._failed(series, error, give_up)]
+
+    def _ipmi(self, group: SeriesGroup, give_up: bool) -> list[SeriesSummary]:
+        plans: list[PlannedSeries] = []
+        scanned: list[IpmiSeries] = []
+        failed: list[SeriesSummary] = []
+        for series in group.members:
+            try:
+                contract = ipmi_contract(series.name, self.options.thresholds)
+                plans.append(plan_series(series, heads_of(series, self.store), self.options, IPMI, contract))
+            except AcmetraceError as error:
+                failed.append(self._failed(series, error, give_up))
+        unread = bytes_unread([scan for plan in plans for scan in plan.scans], self.store)
+        self.listener.planned(group.label, 1, unread)
+        for plan in plans:
+            try:
+                tally = merge_all(tally_file(scan, self._teller(group), self.store) for scan in plan.scans)
+            except AcmetraceError as error:
+                failed.append(self._failed(plan.series, error, give_up))
+                continue
+            partial = any(part is not None for part in plan.within)
+            scanned.append(IpmiSeries(plan.series.name, plan.heads, tally, plan.spec, partial))
+        broken = [summary.record.series for summary in failed]
+        summaries = summarise_ipmi(group.cluster, scanned, self.options.thresholds, broken)
+        if self.judge_only:
+            summaries = [SeriesSummary(s.record, (), pd.DataFrame(), pd.DataFrame()) for s in summaries]
+        return summaries + failed
+
+    def _teller(self, group: SeriesGroup) -> DaskExecutor:
+        return self.executor.with_bytes(functools.partial(self.listener.read, group.label))
+
+    def _failed(self, series: SeriesFiles, error: AcmetraceError, give_up: bool) -> SeriesSummary:
+        """The summary of a series that has an error; raises it where it is nobody's fault or may pass."""
+        if isinstance(error, Stopped) or (error.transient and not give_up):
+            raise error
+        return failed_summary(series, error, self.options)
+
+
 @task(
     name="summarize",
     task_run_name="summarize {group.label}",
@@ -114,96 +194,20 @@ def _cache_key(context: TaskRunContext, arguments: dict[str, Any]) -> str:
     retry_delay_seconds=[1, 10],
     retry_condition_fn=_transient,
 )
-def summarize_group(
-    key: str,
-    group: SeriesGroup,
-    options: ScanOptions,
-    executor: DaskExecutor,
-    store: UnitStore,
-    listener: Listener,
-    *,
-    judge_only: bool = False,
-) -> GroupRef:
-    """Summarise a group and keep the summaries; `key` is that of `SeriesGroup.key`."""
-    if store.get(place_of(key)) is None:
-        summaries = summarise(group, options, executor, store, listener, judge_only=judge_only)
-        store.put(place_of(key), pack(summaries))
+def summarize_group(key: str, group: SeriesGroup, work: Work) -> GroupRef:
+    """Summarise a group and keep the summaries; `key` is that of `SeriesGroup.key`.
+
+    Raises:
+        FileChanged, ReadFailed, WorkerLost: even the last try failed; nothing is kept.
+    """
+    place = place_of(key)
+    if work.store.get(place) is None:
+        summaries = work.summarise(group, give_up=False)
+        work.store.put(place, pack(summaries))
     else:
-        summaries = load_summaries(GroupRef(place=place_of(key), verdicts={}), store)
+        summaries = load_summaries(place, work.store)
     verdicts = {summary.record.series: summary.record.verdict for summary in summaries}
-    return GroupRef(place=place_of(key), verdicts=verdicts)
-
-
-def summarise(
-    group: SeriesGroup,
-    options: ScanOptions,
-    executor: DaskExecutor,
-    store: UnitStore,
-    listener: Listener,
-    *,
-    judge_only: bool,
-) -> list[SeriesSummary]:
-    """The summaries of a group. A file that is no series gives a failed one and stops no other."""
-    run = _summarise_ipmi if group.form == "ipmi" else _summarise_wide
-    return [summary.described() for summary in run(group, options, executor, store, listener, judge_only)]
-
-
-def _summarise_wide(
-    group: SeriesGroup,
-    options: ScanOptions,
-    executor: DaskExecutor,
-    store: UnitStore,
-    listener: Listener,
-    judge_only: bool,
-) -> list[SeriesSummary]:
-    (series,) = group.members
-    try:
-        planned = plan_series(series, heads_of(series, store), options)
-        summary = summarise_series(
-            planned,
-            executor.with_bytes(functools.partial(listener.read, group.label)),
-            store,
-            judge_only=judge_only,
-            on_pass=functools.partial(listener.planned, group.label),
-        )
-    except NotASeries as error:
-        summary = failed_summary(series, error, options)
-    return [summary]
-
-
-def _summarise_ipmi(
-    group: SeriesGroup,
-    options: ScanOptions,
-    executor: DaskExecutor,
-    store: UnitStore,
-    listener: Listener,
-    judge_only: bool,
-) -> list[SeriesSummary]:
-    scanned: list[IpmiSeries] = []
-    failed: list[SeriesSummary] = []
-    teller = executor.with_bytes(functools.partial(listener.read, group.label))
-    plans = []
-    for series in group.members:
-        try:
-            contract = ipmi_contract(series.name, options.thresholds)
-            plans.append(plan_series(series, heads_of(series, store), options, IPMI, contract))
-        except NotASeries as error:
-            failed.append(failed_summary(series, error, options))
-    listener.planned(group.label, 1, bytes_unread([scan for plan in plans for scan in plan.scans], store))
-    for plan in plans:
-        tally = merge_all([tally_file(scan, teller, store) for scan in plan.scans])
-        partial = any(part is not None for part in plan.within)
-        scanned.append(IpmiSeries(plan.series.name, plan.heads, tally, plan.spec, partial))
-    broken = [summary.record.series for summary in failed]
-    summaries = summarise_ipmi(group.cluster, scanned, options.thresholds, broken)
-    if judge_only:
-        summaries = [SeriesSummary(s.record, (), pd.DataFrame(), pd.DataFrame()) for s in summaries]
-    return summaries + failed
-
-
-def failed_group(group: SeriesGroup, error: Exception, options: ScanOptions) -> list[SeriesSummary]:
-    """The summaries of a group that could not be read."""
-    return [failed_summary(series, error, options) for series in group.members]
+    return GroupRef(place=place, verdicts=verdicts)
 
 
 def place_of(key: str) -> str:
@@ -211,15 +215,15 @@ def place_of(key: str) -> str:
     return f"summaries/{key}"
 
 
-def load_summaries(ref: GroupRef, store: UnitStore) -> list[SeriesSummary]:
-    """The summaries behind a reference.
+def load_summaries(place: str, store: UnitStore) -> list[SeriesSummary]:
+    """The summaries kept at `place`.
 
     Raises:
         ReadFailed: the store no longer has them.
     """
-    data = store.get(ref.place)
+    data = store.get(place)
     if data is None:
         raise ReadFailed(
-            f"{store.root} no longer holds {ref.place}.", hint="Run again; only what is missing is done."
+            f"{store.root} no longer holds {place}.", hint="Run again; only what is missing is done."
         )
     return unpack(data)

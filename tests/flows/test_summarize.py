@@ -327,3 +327,26 @@ def same_place() -> Callable[..., bool]:
         return False
 
     return found
+
+
+@pytest.mark.slow
+def test_a_file_that_breaks_off_is_told_and_stops_no_other(dataset: Path, tmp_path: Path) -> None:
+    """Also not the other IPMI files of its cluster, whose curves are made together."""
+    import gzip
+
+    copy = tmp_path / "data"
+    shutil.copytree(dataset, copy)
+    whole = copy / "data/utilization/ipmi/CPU_D_Power.csv"
+    packed = gzip.compress(whole.read_bytes())
+    whole.unlink()
+    (copy / "data/utilization/ipmi/CPU_D_Power.csv.gz").write_bytes(packed[:-30])
+    metrics = ("GPU_AB_Power", "GPU_C_Power", "CPU_D_Power", "GPU_UTIL")
+    result = run(copy, tmp_path / "out", clusters=("seren",), metrics=metrics)
+    verdicts = {record.series: record.verdict for record in result.records}
+    assert verdicts.pop("CPU_D_Power") == "failed"
+    assert set(verdicts.values()) <= {"passed", "warned"}
+    (failed,) = result.failed
+    assert [finding.rule for finding in failed.findings] == ["unreadable"]
+    curves = pd.read_parquet(tmp_path / "out/summaries/curves.parquet")
+    assert "SERVER_POWER_GPU" in set(curves["metric"])
+    assert "SERVER_POWER_CPU" not in set(curves["metric"])
