@@ -10,7 +10,7 @@ help:  ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: $(READY)  ## Install, generate a small sample, run the whole pipeline on it
-	@test -d sample/data || $(BIN)/acmetrace sample sample
+	@test -d sample || { $(BIN)/acmetrace sample sample.part && mv sample.part sample; }
 	$(BIN)/acmetrace run sample --out out
 	@$(BIN)/acmetrace show out
 	@echo "Results are in $(CURDIR)/out (tables, util_pkl, validated schemas, manifest.json)."
@@ -39,7 +39,7 @@ lock: $(READY)  ## Renew requirements.lock from pyproject.toml
 	  --generate-hashes --no-emit-index-url --no-header --quiet --upgrade -o requirements.lock
 
 clean:  ## Remove what make run and make test made
-	rm -rf $(VENV) sample out
+	rm -rf $(VENV) sample sample.part out
 
 # uv installs the locked set in a fraction of pip's time; where it cannot reach a
 # package index that only pip is configured for, pip does it.

@@ -9,6 +9,7 @@ that `--help` is quick.
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import sys
 import tempfile
@@ -38,7 +39,8 @@ app = App(
     name="acmetrace",
     help="Exact distributions of GPU cluster telemetry, at the speed of the disk.",
     help_epilogue=(
-        "Exit codes: 0 all good, 1 failed, 2 bad usage, 3 finished but an input was judged failed."
+        "Exit codes: 0 all good, 1 failed, 2 bad usage, 3 finished but an input was judged failed, "
+        "130 interrupted."
     ),
     version=code_version(),
     console=out,
@@ -98,7 +100,7 @@ class Scan:
     scheduler: Annotated[str | None, Parameter(group=_SCAN)] = None
     """Address of a running Dask scheduler to use instead."""
     block_size: Annotated[str, Parameter(group=_SCAN)] = "64MiB"
-    """Bytes of a unit of work."""
+    """Bytes of a unit of work (64MiB)."""
     force: Annotated[bool, Parameter(negative="", group=_SCAN)] = False
     """Forget finished work and read everything again."""
 
@@ -234,7 +236,7 @@ def validate(source: str, *, out: str | None = None, scan: Scan = Scan(), talk: 
     Parameters
     ----------
     source
-        As for summarize.
+        A dataset folder, any folder of series files, one file, or an fsspec URL of these.
     out
         Folder to keep finished work and the validated schemas in; a temporary one by default.
     """
@@ -251,7 +253,7 @@ def run(source: str, *, out: str, scan: Scan = Scan(), talk: Talk = Talk()) -> i
     Parameters
     ----------
     source
-        As for summarize.
+        A dataset folder, any folder of series files, one file, or an fsspec URL of these.
     out
         Folder or URL for the outputs.
     """
@@ -294,25 +296,31 @@ def _run(command: str, settings: RunSettings, talk: Talk, *, kept: bool = True) 
     prepare(talk.verbosity)
     settings.scan_options()  # what is wrong with them is said before anything starts
 
+    from tasks.storage.publish import check_writable
+
+    check_writable(settings.out)
+
     from flows.console import watch
     from flows.pipeline import pipeline
+    from flows.server import ensure_server
     from flows.summarize import summarize as summarize_flow
 
     with watch(err, talk.verbosity) as listener:
+        ensure_server()
         if command == "run":
             result = pipeline(settings, listener)
         else:
             result = summarize_flow(settings, "judge" if command == "validate" else "publish", listener)
     if talk.json:
-        _print_json(_as_json(result))
+        _print_json(_as_json(result, kept=kept))
     elif not talk.quiet:
         _print_result(result, kept=kept)
     return INPUT_FAILED if result.failed else OK
 
 
-def _as_json(result: RunResult) -> dict[str, Any]:
+def _as_json(result: RunResult, *, kept: bool) -> dict[str, Any]:
     return {
-        "out": result.out,
+        "out": result.out if kept else None,
         "series": [
             {
                 "cluster": record.cluster,
@@ -336,7 +344,7 @@ def _print_result(result: RunResult, *, kept: bool) -> None:
         return
     written = sum(entry.status == "written" for entry in result.manifest.pickles)
     _say(f"{len(result.manifest.outputs)} files, {written} pickles in {result.out}")
-    _say(f"Next: acmetrace show {result.out}")
+    _say(f"Next: acmetrace show {shlex.quote(result.out)}")
 
 
 def _say(text: str) -> None:
@@ -367,7 +375,7 @@ def exit_code(arguments: list[str]) -> int:
         return BAD_USAGE  # cyclopts has said what is wrong
     except (UsageError, SourceError) as error:
         err.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        return BAD_USAGE if isinstance(error, UsageError) else FAILED
+        return BAD_USAGE
     except AcmetraceError as error:
         err.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         return FAILED

@@ -15,11 +15,13 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    Task,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from schemas.findings import Finding, Severity
 from schemas.series import SeriesRecord
@@ -34,6 +36,23 @@ def verdict_text(verdict: str) -> str:
     return f"[{style}]{verdict}[/]"
 
 
+class _Speed(TransferSpeedColumn):
+    """The rate in the binary units of the sizes beside it."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{binary_size(speed)}/s", style="progress.data.speed")
+
+
+def binary_size(size: float) -> str:
+    """A size in binary units: 312.5 MiB."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
 class TerminalListener:
     """Shows the events of a run on a console; `verbosity` below 0 shows nothing, above 0 also infos."""
 
@@ -42,12 +61,18 @@ class TerminalListener:
         self._progress = progress
         self._verbosity = verbosity
         self._lock = threading.Lock()
-        self._total = progress.add_task("[bold]total", total=0, start=True)
+        self._total = progress.add_task("[bold]starting", total=None)
         self._bars: dict[str, TaskID] = {}
         self._bytes = 0
 
+    def found(self, size: int) -> None:
+        """Set the size of the whole."""
+        with self._lock:
+            self._bytes += size
+            self._progress.update(self._total, description="[bold]total", total=self._bytes)
+
     def planned(self, label: str, number: int, size: int) -> None:
-        """Show a bar for a pass that reads anything."""
+        """Show a bar for a pass that reads anything; a further pass adds to the whole."""
         if not size:
             return
         name = escape(label if number == 1 else f"{label} (pass {number})")
@@ -55,8 +80,9 @@ class TerminalListener:
             if label in self._bars:
                 self._progress.remove_task(self._bars.pop(label))
             self._bars[label] = self._progress.add_task(name, total=size)
-            self._bytes += size
-            self._progress.update(self._total, total=self._bytes)
+            if number > 1:
+                self._bytes += size
+                self._progress.update(self._total, total=self._bytes)
 
     def read(self, label: str, size: int) -> None:
         """Move the bars on."""
@@ -79,19 +105,21 @@ class TerminalListener:
         self._console.print(f"{verdict_text(record.verdict)} {name}: {facts}", highlight=False)
         for finding in record.findings:
             if finding.severity != "info" or self._verbosity > 0:
-                self._console.print(f"  {finding_text(finding)}", highlight=False, soft_wrap=True)
+                text = finding_text(finding, named=len(observed.files) > 1)
+                self._console.print(f"  {text}", highlight=False, soft_wrap=True)
 
 
-def finding_text(finding: Finding) -> str:
-    """A finding in one line of rich markup: severity, rule, count, message, first place."""
+def finding_text(finding: Finding, *, named: bool = False) -> str:
+    """A finding in one line of rich markup, with its first place; the file of that if `named`."""
     where = ""
     if finding.examples:
         first = finding.examples[0]
-        parts = [f"row {first.row:,}" if first.row else "", f"column {first.column}" if first.column else ""]
+        parts = [first.file.rsplit("/", 1)[-1] if named else ""]
+        parts += [f"row {first.row:,}" if first.row else "", f"column {first.column}" if first.column else ""]
         parts += [f"byte {first.byte_offset:,}" if first.byte_offset is not None else ""]
         parts += [f"value {first.value!r}" if first.value is not None else ""]
-        named = ", ".join(part for part in parts if part)
-        where = f" (first: {escape(named)})" if named else ""
+        place = ", ".join(part for part in parts if part)
+        where = f" (first: {escape(place)})" if place else ""
     style = _STYLE[finding.severity]
     return (
         f"[{style}]{finding.severity}[/] {finding.rule} × {finding.count:,}: {escape(finding.message)}{where}"
@@ -105,11 +133,13 @@ def watch(console: Console, verbosity: int) -> Iterator[TerminalListener]:
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
+        _Speed(),
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=verbosity < 0 or not console.is_terminal,
+        # Logs and bars do not go together.
+        disable=verbosity != 0 or not console.is_terminal,
+        speed_estimate_period=60,
     )
     with progress:
         yield TerminalListener(console, progress, verbosity)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from prefect import flow
+from prefect.futures import as_completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.cluster import open_client
@@ -118,21 +119,23 @@ def _refuse_results(out: str) -> None:
 
 def _all_summaries(groups: list[SeriesGroup], work: Work, *, force: bool) -> list[SeriesSummary]:
     """The summaries of all groups; one that cannot be read does not stop the others."""
-    running = []
+    running = {}
     for group in groups:
         key = group.key(work.options, judge_only=work.judge_only)
+        known = not force and work.store.get(place_of(key)) is not None
+        if not known:
+            work.listener.found(sum(file.size for series in group.members for file in series.files))
         # Prefect's cached reference may outlive the summary it points to; then it is made again.
-        fresh = force or work.store.get(place_of(key)) is None
-        future = summarize_group.with_options(refresh_cache=fresh).submit(key, group, work)
-        running.append((group, future))
+        future = summarize_group.with_options(refresh_cache=not known).submit(key, group, work)
+        running[future] = group
     summaries: list[SeriesSummary] = []
-    for group, future in running:
+    for future in as_completed(list(running)):
         try:
             found = load_summaries(future.result().place, work.store)
         except AcmetraceError:
             # Retries did not help. What the others of the group need is kept, so this reads little.
-            found = work.summarise(group)
+            found = work.summarise(running[future])
         for summary in found:
             work.listener.judged(summary.record)
         summaries += found
-    return summaries
+    return sorted(summaries, key=lambda summary: (summary.record.cluster, summary.record.series))

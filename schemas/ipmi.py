@@ -18,13 +18,12 @@ except that the total of the released files is `SERVER_POWER`, with one row a no
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.metrics import Metric
+from schemas.metrics import Metric, metric_name
 
 ServerType = Literal["A", "B", "C", "D"]
 Servers = Literal["gpu", "cpu"]
@@ -109,11 +108,3 @@ def type_curve(server_type: ServerType) -> str:
 def own_curve(column: str, file: str) -> str:
     """The name of the curve of a column of a file `file` that is not one of the release."""
     return f"{SERVER_POWER if column == TOTAL_COLUMN else column.upper()}.{metric_name(file)}"
-
-
-def metric_name(file: str) -> str:
-    """A file's name as the name of a metric; what had to be replaced is told apart by a digest."""
-    safe = re.sub(r"[^A-Za-z0-9_.\-]", "_", file)
-    if not safe[:1].isalpha():
-        safe = f"M{safe}"
-    return safe if safe == file else f"{safe}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"

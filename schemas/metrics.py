@@ -12,6 +12,8 @@ exporter; scaling, decimals and units are those of the AcmeTrace release.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -148,10 +150,15 @@ CATALOGUE: Catalogue = MappingProxyType({metric.name: metric for metric in _ENTR
 
 def inferred(name: str) -> Metric:
     """The entry of a metric the catalogue does not know: no unit, no range, no interval."""
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "_" for c in name)
+    return Metric(name=metric_name(name), meaning="not in the catalogue", source="inferred", unit="unknown")
+
+
+def metric_name(text: str) -> str:
+    """Any text as the name of a metric; one that had to be changed is told apart by a digest."""
+    safe = re.sub(r"[^A-Za-z0-9_.\-]", "_", text)
     if not safe[:1].isalpha():
         safe = f"M{safe}"
-    return Metric(name=safe, meaning="not in the catalogue", source="inferred", unit="unknown")
+    return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def load_catalogue(path: Path | str) -> Catalogue:

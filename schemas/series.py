@@ -38,7 +38,6 @@ class Thresholds(BaseModel):
     bad_cell_share: float = Field(default=0.001, ge=0, le=1)
     low_coverage_share: float = Field(default=0.5, ge=0, le=1)
     gap_intervals: float = Field(default=1.5, gt=1)
-    odd_column_share: float = Field(default=0.0, ge=0, le=1)
 
 
 class SeriesContract(BaseModel):

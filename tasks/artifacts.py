@@ -45,10 +45,15 @@ class ProgressArtifact:
             get_run_context()
             self._id = create_progress_artifact(0.0, description="Bytes read of the bytes to read")  # type: ignore[assignment]
 
-    def planned(self, label: str, number: int, size: int) -> None:
-        """Count the bytes of a pass."""
+    def found(self, size: int) -> None:
+        """Count the bytes of the files to read."""
         with self._lock:
             self._planned += size
+
+    def planned(self, label: str, number: int, size: int) -> None:
+        """Count the bytes of further passes."""
+        with self._lock:
+            self._planned += size if number > 1 else 0
 
     def read(self, label: str, size: int) -> None:
         """Count bytes that are done; from time to time tell the server."""

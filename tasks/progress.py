@@ -15,6 +15,9 @@ from schemas.series import SeriesRecord
 class Listener(Protocol):
     """Is told of the work on series; calls come from several threads."""
 
+    def found(self, size: int) -> None:
+        """The files to read have `size` bytes together."""
+
     def planned(self, label: str, number: int, size: int) -> None:
         """Pass `number` (from 1) over the series `label` begins; `size` bytes are left to read in it."""
 
@@ -27,6 +30,9 @@ class Listener(Protocol):
 
 class Silent:
     """Listens to nothing."""
+
+    def found(self, size: int) -> None:
+        """Say nothing."""
 
     def planned(self, label: str, number: int, size: int) -> None:
         """Say nothing."""
@@ -43,6 +49,11 @@ class Several:
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self._listeners = tuple(listeners)
+
+    def found(self, size: int) -> None:
+        """Pass it on."""
+        for listener in self._listeners:
+            listener.found(size)
 
     def planned(self, label: str, number: int, size: int) -> None:
         """Pass it on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from prefect.utilities.annotations import quote
 from schemas.manifest import InputFile, RunManifest
 from tasks.outputs.run import publish_run
 from tasks.series.summary import SeriesSummary
+from tasks.storage.source import is_local, local_path
 from tasks.summarize import SeriesGroup
 
 
@@ -25,25 +27,59 @@ def _publish(
     started: datetime,
     records_only: bool,
 ) -> RunManifest:
+    root = _root_of(source)
     summaries: Sequence[SeriesSummary]
     groups: Sequence[SeriesGroup]
     summaries, groups = content  # quoted on the way in, so that Prefect does not search it for futures
     inputs = {
         (series.cluster, series.name): tuple(
-            InputFile(path=file.url, size=file.size, version=file.version) for file in series.files
+            InputFile(path=_below(root, file.url), size=file.size, version=file.version)
+            for file in series.files
         )
         for group in groups
         for series in group.members
     }
     return publish_run(
         out,
-        summaries,
+        [_portable(summary, root) for summary in summaries],
         inputs,
         source=source,
         parameters=parameters,
         started=started,
         records_only=records_only,
     )
+
+
+def _root_of(source: str) -> str:
+    """The folder that published paths are relative to: the source, or the folder of a single file."""
+    if not is_local(source):
+        return source.rstrip("/")
+    path = local_path(source).absolute()
+    return str(path.parent if path.is_file() else path)
+
+
+def _below(root: str, text: str) -> str:
+    return text.replace(f"{root}/", "")
+
+
+def _portable(summary: SeriesSummary, root: str) -> SeriesSummary:
+    """The same with paths relative to the source: where it lies on this machine is nobody's business."""
+    record = summary.record
+    findings = tuple(
+        finding.model_copy(
+            update={
+                "message": _below(root, finding.message),
+                "examples": tuple(
+                    example.model_copy(update={"file": _below(root, example.file)})
+                    for example in finding.examples
+                ),
+            }
+        )
+        for finding in record.findings
+    )
+    files = tuple(_below(root, file) for file in record.observed.files)
+    observed = record.observed.model_copy(update={"files": files})
+    return replace(summary, record=record.model_copy(update={"findings": findings, "observed": observed}))
 
 
 def publish(

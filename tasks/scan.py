@@ -79,7 +79,7 @@ class DaskExecutor:
             Stopped: `stop` was called.
             Whatever the scan of a block raises.
         """
-        self._check_stopped()
+        self.check_stopped()
         client, tag = self._client, scan.key[:16]
         shared = _Context(scan.kind, scan.columns, blocks_of(scan), store)
         context = client.submit(_share, shared, key=f"context-{tag}")
@@ -111,7 +111,7 @@ class DaskExecutor:
     def _wait(self, finished: _Finished, root: Future[Any], sizes: dict[Any, int]) -> Any:
         """The result of `root`, telling the bytes of each unit as it is done."""
         while True:
-            self._check_stopped()
+            self.check_stopped()
             future = finished.get()
             if future is None:
                 continue
@@ -119,7 +119,8 @@ class DaskExecutor:
                 return future.result()
             self._on_bytes(sizes[future.key])
 
-    def _check_stopped(self) -> None:
+    def check_stopped(self) -> None:
+        """Raise `Stopped` after `stop`."""
         if self._stopped.is_set():
             raise Stopped("The run was stopped.", hint="Finished work is kept; run again to go on.")
 

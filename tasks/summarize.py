@@ -59,7 +59,11 @@ class SeriesGroup:
         """What decides the summaries of the group: files in their versions, options and code."""
         files = [[f.url, f.size, f.version] for member in self.members for f in member.files]
         return unit_key(
-            files=files, form=self.form, options=options.key_parts(), code=code_digest(), judge=judge_only
+            files=files,
+            form=self.form,
+            options=options.key_parts(),
+            code=code_digest(whole=True),
+            judge=judge_only,
         )
 
 
@@ -128,7 +132,9 @@ class Work:
 
         Raises:
             FileChanged, ReadFailed, WorkerLost: trying again may help, and `give_up` is not set.
+            Stopped: the run was stopped.
         """
+        self.executor.check_stopped()
         summaries = self._ipmi(group, give_up) if group.form == "ipmi" else self._wide(group, give_up)
         return [summary.described() for summary in summaries]
 

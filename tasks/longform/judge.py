@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 import numpy as np
 
 from schemas.findings import EXAMPLES_KEPT, RULES, Example, Finding
-from schemas.ipmi import IPMI_FILES, NODE_COLUMN, TIME_COLUMN, metric_name, power_metric
+from schemas.ipmi import IPMI_FILES, NODE_COLUMN, TIME_COLUMN, power_metric
+from schemas.metrics import metric_name
 from schemas.series import Observed, SeriesContract, SeriesRecord, Thresholds
 from schemas.version import code_version
 from tasks.longform.columns import POWER_COLUMNS, TOTAL

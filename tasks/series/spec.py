@@ -8,6 +8,7 @@ contract and the look of the first rows, and is the same for all its blocks.
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from tasks.storage.source import FileRef
 
 MOST_SPAN = 1 << 17  # cells of the dense histogram; half a megabyte of counters stays in a core's cache
 _MOST_DECIMALS = 3
+_DATE_WITH_ZONE = re.compile(r"^(\d{4}-\d{2}-\d{2})(Z|[+-]\d{2}:?\d{2})$")
 _RELEASE_ZONE = "+08:00"
 
 
@@ -127,10 +129,10 @@ def parse_instant(text: str, zone: str | None) -> int:
         UsageError: the text is no time, or has no zone and none is given.
     """
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(_DATE_WITH_ZONE.sub(r"\1T00:00:00\2", text.strip()))
     except ValueError as error:
         raise UsageError(
-            f"'{text}' is not a time.", hint="Write 2023-08-01 or 2023-08-01T00:00:00+08:00."
+            f"'{text}' is not a time.", hint="Write 2023-08-01+08:00 or 2023-08-01T00:00:00+08:00."
         ) from error
     if moment.tzinfo is None:
         if zone is None:

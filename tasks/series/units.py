@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+import schemas
 import tasks
 from tasks.series.head import Head
 from tasks.series.scan import scan_block
@@ -156,11 +157,14 @@ class ThreadExecutor:
 
 
 @functools.cache
-def code_digest() -> str:
-    """SHA-256 over the source of everything that decides a tally: another code, another key."""
+def code_digest(whole: bool = False) -> str:
+    """SHA-256 over the source of what decides a tally; with `whole`, of all tasks and schemas."""
+    tasks_root, schemas_root = Path(tasks.__file__).parent, Path(schemas.__file__).parent
+    folders = [tasks_root / name for name in ("series", "longform", "storage")]
+    paths = [path for folder in folders for path in folder.glob("*.py")]
+    if whole:
+        paths = [path for root in (tasks_root, schemas_root) for path in root.rglob("*.py")]
     digest = hashlib.sha256()
-    root = Path(tasks.__file__).parent
-    for folder in ("series", "longform", "storage"):
-        for path in sorted((root / folder).glob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(paths):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

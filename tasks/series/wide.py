@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from schemas.errors import FileChanged, NotASeries, ReadFailed
+from schemas.errors import FileChanged, NotASeries
 from schemas.findings import Example, Finding
 from schemas.series import Observed, SeriesContract, SeriesRecord
 from schemas.summaries import periods_of
@@ -253,8 +253,3 @@ def _record(planned: PlannedSeries, tally: Tally, findings: tuple[Finding, ...])
 
 def _moment(ms: int | None) -> datetime | None:
     return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
-
-
-def read_failed(error: Exception) -> bool:
-    """Whether an error belongs to one series and must not stop the others."""
-    return isinstance(error, NotASeries | FileChanged | ReadFailed)

@@ -52,6 +52,18 @@ def put_bytes(root: str | Path, relative: str, data: bytes) -> None:
         raise ReadFailed(f"{relative} cannot be written to {root}: {_text(error)}.") from error
 
 
+def check_writable(root: str | Path) -> None:
+    """Write a file below `root` and remove it again; folders made for it stay.
+
+    Raises:
+        UsageError: `root` cannot be written.
+        ReadFailed: a remote store failed.
+    """
+    name = f"writable-{uuid.uuid4().hex}"
+    put_bytes(root, name, b"")
+    remove(root, name)
+
+
 def read_bytes(root: str | Path, relative: str) -> bytes | None:
     """The content of root/relative, or None where there is no such file.
 

@@ -71,10 +71,10 @@ def test_bad_usage_ends_with_2_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_source_that_is_not_there_ends_with_1_and_says_so(
+def test_a_source_that_is_not_there_ends_with_2_and_says_so(
     tmp_path: Path, prefect_server: object, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_code(["run", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 1
+    assert exit_code(["run", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 2
     assert "There is nothing at" in capfd.readouterr().err
 
 
@@ -174,7 +174,10 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on_later(
     while not (out / ".state/blocks").exists() and time.monotonic() < deadline:
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(stop)
+    if stop is signal.SIGINT:
+        os.killpg(process.pid, stop)  # as a terminal does: every process of the foreground gets it
+    else:
+        process.send_signal(stop)
     assert process.wait(60) == 130
     group = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False)
     assert group.stdout == ""

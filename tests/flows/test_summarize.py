@@ -36,6 +36,9 @@ class Recorder:
         self.passes: list[str] = []
         self.records: list[SeriesRecord] = []
 
+    def found(self, size: int) -> None:
+        pass
+
     def planned(self, label: str, number: int, size: int) -> None:
         if size:
             self.passes.append(label)
@@ -350,3 +353,25 @@ def test_a_file_that_breaks_off_is_told_and_stops_no_other(dataset: Path, tmp_pa
     curves = pd.read_parquet(tmp_path / "out/summaries/curves.parquet")
     assert "SERVER_POWER_GPU" in set(curves["metric"])
     assert "SERVER_POWER_CPU" not in set(curves["metric"])
+
+
+def test_published_paths_are_relative_to_the_source(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "A.csv").write_text("Time,a\n2024-01-01T00:00:00Z,oops\n")
+    (folder / "B.csv").write_text("<html></html>")
+    run(folder, tmp_path / "out")
+    for path in [*(tmp_path / "out/schemas/mine").glob("*.json"), tmp_path / "out/datapackage.json"]:
+        assert str(tmp_path) not in path.read_text().replace(f'"{folder}"', "")
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert [entry["inputs"][0]["path"] for entry in manifest["series"]] == ["A.csv", "B.csv"]
+
+
+def test_names_that_look_alike_once_made_safe_stay_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("MY METRIC \u00fc", "MY METRIC \u00e9"):
+        (folder / f"{name}.csv").write_text("Time,a\n2024-01-01T00:00:00Z,1\n")
+    result = run(folder, tmp_path / "out")
+    assert [record.verdict for record in result.records] == ["passed", "passed"]
+    assert pd.read_parquet(tmp_path / "out/summaries/curves.parquet")["metric"].nunique() == 2

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from schemas.errors import FileChanged, NotASeries, ReadFailed, UsageError
+from schemas.errors import ReadFailed
 from schemas.published import published_quantiles, published_series
 from schemas.summaries import AUGUST
 from tasks.series.discover import SeriesFiles
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary
 from tasks.series.units import ThreadExecutor
-from tasks.series.wide import failed_summary, heads_of, plan_series, read_failed, summarise_series
+from tasks.series.wide import failed_summary, heads_of, plan_series, summarise_series
 from tasks.storage.source import FileRef, stat_file
 from tasks.storage.units import UnitStore
 
@@ -353,19 +353,6 @@ class TestFailures:
         Path(ref.url).write_text("Time,a\n1000,1\n1015,2\n")
         (finding,) = summarise(ref).record.findings
         assert (finding.rule, finding.severity) == ("file-changed", "error")
-
-    @pytest.mark.parametrize(
-        ("error", "known"),
-        [
-            (NotASeries("x"), True),
-            (FileChanged("x"), True),
-            (ReadFailed("x"), True),
-            (UsageError("x"), False),
-            (KeyError(), False),
-        ],
-    )
-    def test_errors_of_one_series_do_not_stop_the_others(self, error: Exception, known: bool) -> None:
-        assert read_failed(error) == known
 
     def test_storage_that_fails_makes_the_series_unreadable(self, write: Write) -> None:
         series = SeriesFiles("lab", "X", (write("Time,a\n"),))
