@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -356,7 +357,7 @@ class TestOther:
         summary = summarise(write(table(rows(5))), name="disk io")
         assert rules(summary) == ["unknown-metric"]
         assert finding(summary, "unknown-metric").severity == "info"
-        assert summary.record.contract.metric.name == "disk_io"
+        assert re.fullmatch(r"disk_io-[0-9a-f]{8}", summary.record.contract.metric.name)
         assert summary.record.verdict == "passed"
 
     def test_findings_stand_in_the_order_of_the_rules(self, judged: Any) -> None:
