@@ -85,7 +85,8 @@ def parquet_bytes(model: Model, rows: pd.DataFrame, units: Mapping[str, str]) ->
     table = table.replace_schema_metadata({"units": json.dumps(units, sort_keys=True, ensure_ascii=False)})
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(table, sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def arrow_schema(model: Model) -> pyarrow.Schema:
@@ -120,7 +121,8 @@ def _rows(model: Model, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     # Frames without a row have columns without a type; joined, they would spoil those of the others.
     filled = [part for part in parts if len(part)]
     if not filled:
-        return arrow_schema(model).empty_table().to_pandas()
+        empty: pd.DataFrame = arrow_schema(model).empty_table().to_pandas()
+        return empty
     return pd.concat(filled, ignore_index=True)
 
 
