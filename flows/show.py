@@ -123,7 +123,7 @@ def _rows_of(record: SeriesRecord, curves: dict[Any, Any]) -> list[dict[str, Any
 
 
 def _count(number: int) -> str:
-    """A count in at most six characters: 1840, 112.7k, 1.2G."""
+    """A count, shortened from 10,000 on: 1840, 112.7k, 1.2G."""
     for factor, unit in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
         if number >= factor:
             return f"{number / (1000 if unit == 'k' else factor):.1f}{unit}"
@@ -131,7 +131,7 @@ def _count(number: int) -> str:
 
 
 def _number(value: float | None) -> str:
-    """A value in four significant digits, whole numbers below 100,000 in full."""
+    """A value in four significant digits; whole numbers, and values from 1,000 on, without decimals."""
     if value is None:
         return ""
     return f"{value:.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"

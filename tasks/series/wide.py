@@ -1,7 +1,7 @@
 """A wide series from its files to its summary: head, spec, scan, verdict, curves.
 
 This is the whole path of one series in reading order. Blocks are run by the
-given `Executor`; finished files are remembered in the `UnitStore`.
+given `Executor`; heads, blocks and finished files are remembered in the `UnitStore`.
 """
 
 from __future__ import annotations

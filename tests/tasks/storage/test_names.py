@@ -65,7 +65,7 @@ def test_an_accepted_name_stays_below_its_root_on_every_system(relative: str) ->
         check_relative(relative)
     except UsageError:
         return
-    assert Path("/root/folder", relative).resolve().is_relative_to("/root/folder/")
+    assert Path("/some/folder", relative).resolve().is_relative_to("/some/folder/")
     assert not PurePosixPath(relative).is_absolute()
     assert not PureWindowsPath(relative).drive
     assert ".." not in PureWindowsPath(relative).parts
