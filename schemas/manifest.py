@@ -17,7 +17,11 @@ FORMAT: Final = 1
 
 
 class InputFile(BaseModel):
-    """A file that was read. `version` is the store's own (etag, or size and modification time)."""
+    """A file that was read. `version` is the store's own (etag, or modification time).
+
+    `digest` is that of `tasks.storage.digest`, over the unpacked bytes of a packed
+    file; None where not all of the file was read, because of a period or an error.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -56,11 +56,15 @@ class SeriesContract(BaseModel):
 
 
 class Observed(BaseModel):
-    """Facts of a scanned series. Times are UTC; `coverage_share` is filled cells of all cells."""
+    """Facts of a scanned series. Times are UTC; `coverage_share` is filled cells of all cells.
+
+    `digests` has those of `files` that were read whole, by path.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: tuple[str, ...]
+    digests: dict[str, str] = {}
     bytes: int = Field(ge=0)
     bytes_read: int = Field(ge=0)
     rows: int = Field(ge=0)

@@ -31,9 +31,15 @@ def _publish(
     summaries: Sequence[SeriesSummary]
     groups: Sequence[SeriesGroup]
     summaries, groups = content  # quoted on the way in, so that Prefect does not search it for futures
+    digests = {file: text for one in summaries for file, text in one.record.observed.digests.items()}
     inputs = {
         (series.cluster, series.name): tuple(
-            InputFile(path=_below(root, file.url), size=file.size, version=file.version)
+            InputFile(
+                path=_below(root, file.url),
+                size=file.size,
+                version=file.version,
+                digest=digests.get(file.url),
+            )
             for file in series.files
         )
         for group in groups
@@ -78,7 +84,8 @@ def _portable(summary: SeriesSummary, root: str) -> SeriesSummary:
         for finding in record.findings
     )
     files = tuple(_below(root, file) for file in record.observed.files)
-    observed = record.observed.model_copy(update={"files": files})
+    digests = {_below(root, file): text for file, text in record.observed.digests.items()}
+    observed = record.observed.model_copy(update={"files": files, "digests": digests})
     return replace(summary, record=record.model_copy(update={"findings": findings, "observed": observed}))
 
 

@@ -81,6 +81,7 @@ def record_of(cluster: str, series: IpmiSeries, thresholds: Thresholds | None = 
     _, values, _ = series.tally.cells.of_column(TOTAL)
     observed = Observed(
         files=tuple(head.file.url for head in series.heads),
+        digests=wide.digests_of(head.file for head in series.heads),
         bytes=sum(head.file.size for head in series.heads),
         bytes_read=wide.bytes_read,
         rows=wide.rows,

@@ -30,7 +30,7 @@ from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
 from tasks.series.kernel import BAD_CELL, BAD_TIME, HEADROOM, LINES, OUT_OF_RANGE, PEEKED, RAGGED_ROW
 from tasks.series.spec import Block, ScanSpec
 from tasks.series.sums import LIMBS, ExactSums, normalise
-from tasks.series.tally import GroupStats, Spot, Spots, Tally
+from tasks.series.tally import Extent, GroupStats, Spot, Spots, Tally
 from tasks.series.units import ScanKind
 from tasks.storage.source import open_reader
 
@@ -104,6 +104,7 @@ class _Scan:
         self.params = spec.params(len(layout.names))
         self.rules = rules_of(layout, spec)
         self.bytes_read = 0
+        self.leaves = b""
         self.names = [b""]
         self.name_bytes = 0
         self.registers = registers.new_registers(SLOTS, node_table(self.names), _FIRST_NODES)
@@ -308,6 +309,7 @@ class _Scan:
         counted = ValueCounts.of((seconds * 1000).astype(np.float64), r.steps[seconds], self.spec.limit)
         nodes, numbers = self._nodes()
         rows = int(r.at[registers.ROWS])
+        url, start = self.block.file.url, self.block.start
         base = Tally(
             decimals=self.spec.decimals,
             bytes_read=self.bytes_read,
@@ -322,7 +324,7 @@ class _Scan:
             steps=self.steps.merge(counted),
             zones={int(code): int(r.zones[code]) for code in np.flatnonzero(r.zones)},
             spots=self.spots,
-            lines={(self.block.file.url, self.block.start): (self.block.stop, int(r.at[LINES]))},
+            blocks={(url, start): Extent(self.block.stop, int(r.at[LINES]), self.leaves)},
         )
         cells = functools.reduce(CellCounts.merge, reversed(self.pieces), CellCounts.empty())
         return LongTally(base, nodes, cells.renumbered(numbers))

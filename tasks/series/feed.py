@@ -18,6 +18,7 @@ from schemas.errors import NotASeries
 from tasks.series.cells import NEWLINE
 from tasks.series.spec import Block
 from tasks.series.swar import PADDING
+from tasks.storage.digest import LeafDigests
 from tasks.storage.source import Reader
 
 CHUNK_BYTES = 8 << 20
@@ -26,10 +27,11 @@ _MOST_LINE_BYTES = 256 << 20
 
 
 class LineScan(Protocol):
-    """Counts the lines of one block; `bytes_read` is kept by `feed`."""
+    """Counts the lines of one block. `feed` keeps `bytes_read`, and `leaves`: the digests of its bytes."""
 
     block: Block
     bytes_read: int
+    leaves: bytes
 
     def run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
         """Count the whole lines that begin in [place, stop) of `array`; the place behind the last one.
@@ -41,11 +43,21 @@ class LineScan(Protocol):
 
 
 def feed(scan: LineScan, reader: Reader, chunk_bytes: int) -> None:
-    """Pass the block's bytes to `scan`, a chunk at a time; the unread rest moves to the front.
+    """Pass the block's bytes to `scan`, a chunk at a time, and hash them on the way.
 
     Raises:
         NotASeries: a line is longer than any row can be.
     """
+    block = scan.block
+    digests = LeafDigests(block.start, block.stop)
+    scan.bytes_read += digests.read(reader, block.data_start)
+    _feed_lines(scan, reader, chunk_bytes, digests)
+    scan.bytes_read += digests.read(reader)
+    scan.leaves = digests.finish()
+
+
+def _feed_lines(scan: LineScan, reader: Reader, chunk_bytes: int, digests: LeafDigests) -> None:
+    """Pass on whole lines; the unread rest of a chunk moves to the front of the next."""
     block = scan.block
     # One byte more at the left tells whether a row begins exactly at the cut.
     base = max(block.start - 1, block.data_start)
@@ -61,6 +73,7 @@ def feed(scan: LineScan, reader: Reader, chunk_bytes: int) -> None:
         wanted = min(room, max(block.stop - offset, _TAIL_BYTES))
         with memoryview(buffer) as view:
             count = reader.read_into(offset, view[filled : filled + wanted])
+            digests.add(offset, view[filled : filled + count])
         ended = count < wanted
         filled += count
         scan.bytes_read += count

@@ -20,7 +20,7 @@ from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
 from tasks.series.kernel import NEVER, PEEKED, Params, Registers
 from tasks.series.spec import Block, ScanSpec
 from tasks.series.sums import ExactSums, normalise
-from tasks.series.tally import GroupStats, Spot, Spots, Tally
+from tasks.series.tally import Extent, GroupStats, Spot, Spots, Tally
 from tasks.storage.source import open_reader
 
 _MOST_CELLS = 1 << 30  # what the 32-bit histogram surely holds between two folds
@@ -61,6 +61,7 @@ class _Scan:
         self.params: Params = spec.params(len(columns))
         self.registers: Registers = kernel.new_registers(self.params)
         self.bytes_read = 0
+        self.leaves = b""
         self.windows = ["", *(window.name for window in spec.windows)]
         self.values = {name: ValueCounts.empty(spec.limit) for name in self.windows}
         self.histogram = np.zeros((len(self.windows), self.params.span + STAGES), np.int64)
@@ -222,6 +223,7 @@ class _Scan:
             filled = np.flatnonzero(counts)
             self._add_values(name, filled / scale, counts[filled])
         rows = int(r.at[kernel.ROWS])
+        url, start = self.block.file.url, self.block.start
         return Tally(
             decimals=p.decimals,
             bytes_read=self.bytes_read,
@@ -249,5 +251,5 @@ class _Scan:
             steps=self.steps,
             zones={int(code): int(r.zones[code]) for code in np.flatnonzero(r.zones)},
             spots=self.spots,
-            lines={(self.block.file.url, self.block.start): (self.block.stop, int(r.at[kernel.LINES]))},
+            blocks={(url, start): Extent(self.block.stop, int(r.at[kernel.LINES]), self.leaves)},
         )

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from schemas.findings import EXAMPLES_KEPT
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
 from tasks.series.sums import ExactSums
+from tasks.storage.digest import joined
+from tasks.storage.source import FileRef
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -122,14 +124,22 @@ class Spots:
         return Spots(self.count + other.count, tuple(first[:EXAMPLES_KEPT]))
 
 
+class Extent(NamedTuple):
+    """What was read of a block: where it ends, its lines, and the digests of its leaves."""
+
+    stop: int
+    lines: int
+    leaves: bytes = b""
+
+
 @dataclass(frozen=True)
 class Tally:
     """What was counted in some blocks of one series.
 
     `values` holds value counts and `zeros` the number of zeros by window: "" for
     rows outside every window. `steps` counts the milliseconds between a row and
-    the line before it. `zones` counts rows by zone code. `lines` maps (file, block
-    start) to (block stop, lines), from which row numbers follow.
+    the line before it. `zones` counts rows by zone code. `blocks` has the extent of
+    each block by (file, start), from which row numbers and digests of files follow.
     """
 
     decimals: int = 0
@@ -148,7 +158,7 @@ class Tally:
     steps: ValueCounts = field(default_factory=ValueCounts.empty)
     zones: Mapping[int, int] = field(default_factory=dict)
     spots: Mapping[str, Spots] = field(default_factory=dict)
-    lines: Mapping[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    blocks: Mapping[tuple[str, int], Extent] = field(default_factory=dict)
 
     @property
     def cells(self) -> int:
@@ -181,9 +191,9 @@ class Tally:
         Raises:
             ValueError: they count in different decimals.
         """
-        if not self.lines and not self.rows:
+        if not self.blocks and not self.rows:
             return replace(other, bytes_read=self.bytes_read + other.bytes_read)
-        if not other.lines and not other.rows:
+        if not other.blocks and not other.rows:
             return replace(self, bytes_read=self.bytes_read + other.bytes_read)
         if self.decimals != other.decimals:
             raise ValueError(f"tallies in {self.decimals} and {other.decimals} decimals do not add up")
@@ -204,21 +214,34 @@ class Tally:
             steps=self.steps.merge(other.steps),
             zones=_merged(self.zones, other.zones, int.__add__),
             spots=_merged(self.spots, other.spots, Spots.merge),
-            lines=_merged(self.lines, other.lines, max),
+            blocks=_merged(self.blocks, other.blocks, max),
         )
 
     def row_of(self, spot: Spot) -> int | None:
         """The row number (from 1 below the header) of a spot; None where earlier blocks were not read."""
-        before, reached = 0, 0
-        for (file, start), (stop, lines) in sorted(self.lines.items()):
-            if file != spot.file:
-                continue
-            if start != reached:
-                return None
+        before = 0
+        for start, extent in self._from_start(spot.file):
             if start == spot.block:
                 return before + spot.line
-            before, reached = before + lines, stop
+            before += extent.lines
         return None
+
+    def digests_of(self, files: Iterable[FileRef]) -> dict[str, str]:
+        """Digests by url, as `tasks.storage.digest` defines them, of those files that were read whole."""
+        digests = {}
+        for file in files:
+            extents = [extent for _, extent in self._from_start(file.url)]
+            if extents and extents[-1].stop >= file.size:
+                digests[file.url] = joined(extent.leaves for extent in extents)
+        return digests
+
+    def _from_start(self, file: str) -> Iterator[tuple[int, Extent]]:
+        """The blocks of a file in order, as far as they follow each other from byte 0."""
+        reached = 0
+        for (name, start), extent in sorted(self.blocks.items()):
+            if name == file and start == reached:
+                yield start, extent
+                reached = extent.stop
 
     def to_bytes(self) -> bytes:
         """The tally as an npz archive of plain arrays and one JSON text; no pickle inside."""
@@ -236,7 +259,7 @@ class Tally:
             "tables": {name: [table.shift, table.limit] for name, table in tables.items()},
             "zones": list(self.zones.items()),
             "zeros": dict(self.zeros),
-            "lines": [[file, start, stop, lines] for (file, start), (stop, lines) in self.lines.items()],
+            "blocks": [[*place, e.stop, e.lines, e.leaves.hex()] for place, e in self.blocks.items()],
             "spots": {rule: [s.count, [asdict(spot) for spot in s.first]] for rule, s in self.spots.items()},
         }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
@@ -278,7 +301,10 @@ class Tally:
             hours=group("hours"),
             zeros=meta["zeros"],
             zones={int(code): rows for code, rows in meta["zones"]},
-            lines={(file, start): (stop, lines) for file, start, stop, lines in meta["lines"]},
+            blocks={
+                (file, start): Extent(stop, lines, bytes.fromhex(leaves))
+                for file, start, stop, lines, leaves in meta["blocks"]
+            },
             spots={
                 rule: Spots(count, tuple(Spot(**spot) for spot in first))
                 for rule, (count, first) in meta["spots"].items()

@@ -219,6 +219,7 @@ def _record(planned: PlannedSeries, tally: Tally, findings: tuple[Finding, ...])
     entities = tuple(dict.fromkeys(name for head in planned.heads for name in head.columns))
     observed = Observed(
         files=tuple(head.file.url for head in planned.heads),
+        digests=tally.digests_of(head.file for head in planned.heads),
         bytes=sum(head.file.size for head in planned.heads),
         bytes_read=tally.bytes_read,
         rows=tally.rows,

@@ -25,6 +25,8 @@ from tasks.series.head import read_head
 from tasks.series.options import ScanOptions
 from tasks.series.scan import scan_block
 from tasks.series.wide import plan_series
+from tasks.storage.digest import file_digest
+from tasks.storage.source import stat_file
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -230,6 +232,24 @@ def test_a_failed_series_publishes_no_number(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "out/schemas/mine/BAD.json").read_text())
     assert record["verdict"] == "failed"
     assert record["curves"] == []
+
+
+@pytest.mark.parametrize("block", ["10kB", "64MiB"])
+def test_the_manifest_names_the_bytes_of_every_input(block: str, dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "out", metrics=("GPU_UTIL", "GPU_AB_Power"), block_bytes=block)
+    series = verify_run(tmp_path / "out").series
+    inputs = [file for entry in series for file in entry.inputs]
+    assert {Path(file.path).stem for file in inputs} == {"GPU_UTIL", "GPU_AB_Power"}
+    for file in inputs:
+        assert file.digest == file_digest(stat_file(str(dataset / file.path)))
+
+
+def test_a_file_read_in_part_has_no_digest(tmp_path: Path) -> None:
+    rows = "".join(f"{1_690_819_200 + 15 * i},{'7,' * 600}7\n" for i in range(4000))
+    (tmp_path / "A.csv").write_text(f"Time,{','.join(f'n{i}' for i in range(601))}\n{rows}")
+    run(tmp_path / "A.csv", tmp_path / "out", since="2023-08-01T10:00:00Z")
+    ((part,),) = (entry.inputs for entry in verify_run(tmp_path / "out").series)
+    assert part.digest is None
 
 
 def test_rows_of_a_period_are_those_pandas_selects(dataset: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from schemas.errors import NotASeries
 from tasks.series.feed import cell_text, feed, iso_text
 from tasks.series.spec import Block
 from tasks.series.swar import PADDING
+from tasks.storage.digest import file_digest, joined
 from tasks.storage.source import FileRef, open_reader
 
 Write = Callable[..., FileRef]
@@ -25,6 +26,7 @@ class Collector:
     def __init__(self, block: Block) -> None:
         self.block = block
         self.bytes_read = 0
+        self.leaves = b""
         self.lines: list[tuple[int, bytes]] = []
         self.peeked: list[tuple[int, bytes]] = []
 
@@ -70,13 +72,14 @@ def test_every_line_belongs_to_the_block_it_begins_in(
     for scan in found:
         assert all(scan.block.start <= at < scan.block.stop for at, _ in scan.lines)
         assert scan.peeked == [line for line in expected if line[0] >= scan.block.stop][:1]
-        assert scan.bytes_read <= len(whole) - header + 1
+        assert scan.bytes_read <= len(whole)
+    assert joined(scan.leaves for scan in found) == file_digest(ref)
 
 
 def test_a_block_reads_little_beyond_its_end(write: Write) -> None:
-    ref = write("Time,a\n" + "1000,1\n" * 200_000)
-    (middle,) = collect(ref, 7, [500_000, 600_000], 1 << 20)
-    assert middle.bytes_read <= 100_000 + (64 << 10) + 1
+    ref = write("Time,a\n" + "1000,1\n" * 600_000)
+    (middle,) = collect(ref, 7, [1 << 20, 2 << 20], 1 << 21)
+    assert middle.bytes_read <= (1 << 20) + (64 << 10) + 1
 
 
 def test_a_line_without_end_is_no_row(write: Write) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tasks.series.spec import ScanSpec, Window
 from tasks.series.sums import ExactSums
-from tasks.series.tally import GroupStats, Spot, Spots, Tally
+from tasks.series.tally import Extent, GroupStats, Spot, Spots, Tally
 from tasks.storage.source import FileRef
 
 Write = Callable[..., FileRef]
@@ -82,7 +82,7 @@ class TestTravel:
         for a in [*tallies, tallies[0].merge(tallies[2]), Tally()]:
             back = Tally.from_bytes(a.to_bytes())
             assert facts(back) == facts(a)
-            assert (back.lines, back.bytes_read) == (a.lines, a.bytes_read)
+            assert (back.blocks, back.bytes_read) == (a.blocks, a.bytes_read)
             assert back.to_bytes() == a.to_bytes()
 
     def test_what_came_back_merges_like_the_original(self, tallies: list[Tally], facts: Any) -> None:
@@ -175,13 +175,13 @@ class TestSpots:
 
 class TestRows:
     def test_lines_of_the_blocks_before_are_added(self) -> None:
-        lines = {("f", 0): (100, 7), ("f", 100): (200, 0), ("f", 200): (300, 5), ("g", 0): (900, 44)}
-        tally = Tally(lines=lines)
+        extents = {("f", 0): (100, 7), ("f", 100): (200, 0), ("f", 200): (300, 5), ("g", 0): (900, 44)}
+        tally = Tally(blocks={place: Extent(*extent) for place, extent in extents.items()})
         assert tally.row_of(Spot("f", 250, 200, 3)) == 10
         assert tally.row_of(Spot("g", 250, 0, 3)) == 3
 
     def test_a_row_is_unknown_where_a_block_before_is_missing(self) -> None:
-        tally = Tally(lines={("f", 100): (200, 3), ("f", 300): (400, 5)})
+        tally = Tally(blocks={("f", 100): Extent(200, 3), ("f", 300): Extent(400, 5)})
         assert tally.row_of(Spot("f", 150, 100, 1)) is None
         assert tally.row_of(Spot("f", 350, 300, 1)) is None
         assert tally.row_of(Spot("elsewhere", 350, 300, 1)) is None
