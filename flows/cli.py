@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
-from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
@@ -27,6 +26,8 @@ from schemas.errors import AcmetraceError, SourceError, UsageError
 from schemas.version import code_version
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from flows.settings import RunSettings
     from flows.summarize import RunResult
 
@@ -106,6 +107,8 @@ class Scan:
 
     def settings(self, source: str, out: str) -> RunSettings:
         """The checked settings of a run."""
+        from pydantic import ValidationError
+
         from flows.settings import RunSettings
         from schemas.series import Thresholds
 

@@ -6,23 +6,25 @@ import io
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from rich.markup import escape
 from rich.table import Table
 
 from flows.console import verdict_text
 from schemas.errors import UsageError
+from schemas.pickles import WHOLE
 from schemas.series import SeriesRecord
-from schemas.summaries import WHOLE
-from tasks.outputs.run import read_run
+from tasks.outputs.finished import read_run
 from tasks.storage.publish import read_bytes
 
 _SHOWN = ("p1", "p25", "p50", "p75", "p99")
 _SHOWN_NARROW = ("p1", "p50", "p99")
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _POINTS = 12
-_NO_CURVES = pd.DataFrame(columns=["cluster", "metric", "period", "level_pct", "value"])
 _WIDE = 105
+
+_CurveKey = tuple[str, str, str]
 
 
 def run_rows(out: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -36,9 +38,7 @@ def run_rows(out: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] 
         UsageError: a named cluster or metric is not in the run.
     """
     manifest = read_run(out)
-    data = read_bytes(out, "summaries/curves.parquet")
-    table = pd.read_parquet(io.BytesIO(data)) if data else _NO_CURVES
-    curves = {key: part["value"].to_numpy() for key, part in table.groupby(["cluster", "metric", "period"])}
+    curves = _curves(out)
     rows: list[dict[str, Any]] = []
     for entry in manifest.series:
         record = SeriesRecord.model_validate_json(read_bytes(out, entry.schema_path) or b"")
@@ -92,7 +92,20 @@ def sparkline(values: list[float]) -> str:
     return "".join(_BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1))] for value in values)
 
 
-def _rows_of(record: SeriesRecord, curves: dict[Any, Any]) -> list[dict[str, Any]]:
+def _curves(out: str) -> dict[_CurveKey, NDArray[np.float64]]:
+    """The values of each curve, float64[levels]; none where only records were published."""
+    data = read_bytes(out, "summaries/curves.parquet")
+    if data is None:
+        return {}
+    # Without pandas, which takes longer to import than all else that is done here.
+    table = pq.read_table(io.BytesIO(data))
+    keys = list(zip(*(table[name].to_pylist() for name in ("cluster", "metric", "period")), strict=True))
+    values = table["value"].to_numpy()
+    edges = [at for at in range(len(keys)) if at == 0 or keys[at] != keys[at - 1]]
+    return {keys[a]: values[a:b] for a, b in zip(edges, [*edges[1:], len(keys)], strict=True)}
+
+
+def _rows_of(record: SeriesRecord, curves: dict[_CurveKey, NDArray[np.float64]]) -> list[dict[str, Any]]:
     common = {
         "cluster": record.cluster,
         "series": record.series,

@@ -17,7 +17,7 @@ from schemas.errors import AcmetraceError, IncompleteRun, UsageError
 from schemas.manifest import RunManifest
 from schemas.series import SeriesRecord
 from tasks.artifacts import ProgressArtifact, findings_table, output_links, results_table
-from tasks.outputs.run import read_run
+from tasks.outputs.finished import read_run
 from tasks.progress import Listener, Several, Silent
 from tasks.publish import publish
 from tasks.scan import DaskExecutor

@@ -8,7 +8,10 @@ pickling, so that it arrives whole from a Dask worker, and it is *transient*
 
 from __future__ import annotations
 
-from schemas.findings import Example
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from schemas.findings import Example  # pydantic is too slow to import for `--help`
 
 
 class AcmetraceError(Exception):

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from schemas.summaries import WHOLE
+from schemas.pickles import WHOLE
 from tasks.longform.counts import MOST_ENTRIES
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
 from tasks.series.curve import MARKS, curve_of, published_levels

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from schemas.errors import UsageError
 from schemas.manifest import PickleEntry
-from schemas.summaries import LEVELS, PICKLES, WHOLE, Pair, PickleLayout
+from schemas.pickles import LEVELS, PICKLES, WHOLE, Pair, PickleLayout
 from tasks.outputs.unpickling import load_pairs
 from tasks.series.summary import Curve
 

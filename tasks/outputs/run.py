@@ -10,19 +10,21 @@ cleans up after it. What the files hold is in the other modules of this folder.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from schemas.errors import IncompleteRun, UsageError
-from schemas.manifest import MANIFEST_NAME, InputFile, OutputFile, PickleEntry, RunManifest, SeriesEntry
+from schemas.manifest import MANIFEST_NAME, InputFile, PickleEntry, RunManifest, SeriesEntry
 from schemas.series import SeriesRecord
 from schemas.version import code_version, package_versions
+from tasks.outputs.finished import read_run
 from tasks.outputs.package import PACKAGE_NAME, data_package, record_schemas
 from tasks.outputs.pickles import build_pickles
 from tasks.outputs.tables import build_tables
@@ -33,7 +35,6 @@ from tasks.storage.publish import read_bytes, remove, remove_stale_temporaries, 
 SeriesKey = tuple[str, str]
 
 JOURNAL_NAME = "unfinished.json"
-_SHOWN = 5
 
 
 def publish_run(
@@ -88,48 +89,6 @@ def publish_run(
     return manifest
 
 
-def read_run(out: str | Path) -> RunManifest:
-    """The manifest of the finished run in `out`.
-
-    Raises:
-        IncompleteRun: there is no manifest, or it is not one of ours.
-    """
-    data = read_bytes(out, MANIFEST_NAME)
-    if data is None:
-        raise IncompleteRun(
-            f"{out} has no {MANIFEST_NAME}: no run has finished there.",
-            hint="Start the run again with the same output folder; work that is done is not done twice.",
-        )
-    try:
-        manifest = RunManifest.model_validate_json(data)
-        for output in manifest.outputs:
-            check_relative(output.path)
-    except (ValidationError, UsageError) as error:
-        raise IncompleteRun(
-            f"{MANIFEST_NAME} in {out} is not the manifest of a run: {str(error)[:300]}",
-            hint="It is damaged or of another version of the format; run again with the same output folder.",
-        ) from error
-    return manifest
-
-
-def verify_run(out: str | Path) -> RunManifest:
-    """The manifest of the run in `out`, once every file it names was read and has its size and digest.
-
-    Raises:
-        IncompleteRun: there is no valid manifest, or files are missing or changed; names the first of them.
-    """
-    manifest = read_run(out)
-    problems = [problem for output in manifest.outputs if (problem := _difference(out, output))]
-    if problems:
-        more = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise IncompleteRun(
-            f"{len(problems)} of {len(manifest.outputs)} files of the run in {out} are not as written: "
-            f"{', '.join(problems[:_SHOWN])}{more}.",
-            hint="Copy the folder again, or run again with the same output folder.",
-        )
-    return manifest
-
-
 def _files(
     summaries: Sequence[SeriesSummary],
     entries: Sequence[SeriesEntry],
@@ -161,8 +120,8 @@ def _key(record: SeriesRecord) -> SeriesKey:
 
 
 def _check_unique(keys: Sequence[SeriesKey]) -> None:
-    for cluster, series in keys:
-        if keys.count((cluster, series)) > 1:
+    for (cluster, series), count in Counter(keys).items():
+        if count > 1:
             raise UsageError(
                 f"The series {series} of {cluster} occurs more than once in the run.",
                 hint="Give each cluster its own name, or leave one of the files out.",
@@ -181,15 +140,6 @@ def _earlier_files(out: str | Path) -> set[str]:
         journal = json.loads(read_bytes(out, JOURNAL_NAME) or b"{}")
         names.update(check_relative(str(name)) for name in journal.get("files", ()))
     return names - {MANIFEST_NAME, JOURNAL_NAME}
-
-
-def _difference(out: str | Path, output: OutputFile) -> str:
-    data = read_bytes(out, output.path)
-    if data is None:
-        return f"{output.path} is missing"
-    if OutputFile.of(output.path, data) != output:
-        return f"{output.path} has other content"
-    return ""
 
 
 def _as_json(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from schemas.errors import UsageError
 from schemas.metrics import CATALOGUE
+from schemas.pickles import FRAMEBUFFER_MIB
 from schemas.published import published_levels, published_quantiles
-from schemas.summaries import FRAMEBUFFER_MIB
 from tasks.sampling.texts import TextTable, text_table
 
 FloatArray = NDArray[np.float64]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.summaries import LEVELS
+from schemas.pickles import LEVELS
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
 
 MARKS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from schemas.summaries import DERIVED_CURVES, WHOLE
+from schemas.pickles import DERIVED_CURVES, WHOLE
 from tasks.series.counts import FloatArray
 from tasks.series.curve import MARKS, Ranks, published_levels
 from tasks.series.refine import KeyRanges, RankSearch

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from schemas.pickles import DERIVED_CURVES
 from schemas.series import CurveFacts, SeriesRecord
-from schemas.summaries import DERIVED_CURVES
 
 FloatArray = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import pandas as pd
 
 from schemas.errors import FileChanged, NotASeries
 from schemas.findings import Example, Finding
+from schemas.pickles import periods_of
 from schemas.series import Observed, SeriesContract, SeriesRecord
-from schemas.summaries import periods_of
 from schemas.version import code_version
 from tasks.series.clock import zone_label
 from tasks.series.curves import curves_of

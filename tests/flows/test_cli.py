@@ -50,6 +50,20 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("flows.cli", "pydantic numpy pandas pandera pyarrow numba dask distributed prefect"),
+        ("flows.show", "pandas pandera numba dask distributed prefect"),
+    ],
+    ids=["help", "show"],
+)
+def test_a_quick_command_loads_nothing_that_takes_long(module: str, heavy: str) -> None:
+    code = f"import sys, {module}; print(*(name for name in {heavy.split()} if name in sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["frobnicate"],

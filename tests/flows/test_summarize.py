@@ -19,7 +19,7 @@ from flows.settings import RunSettings
 from flows.summarize import RunResult, state_of, summarize
 from schemas.findings import EXAMPLES_KEPT
 from schemas.series import SeriesRecord
-from tasks.outputs.run import verify_run
+from tasks.outputs.finished import verify_run
 from tasks.series.discover import discover
 from tasks.series.head import read_head
 from tasks.series.options import ScanOptions

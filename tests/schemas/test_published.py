@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from schemas.errors import UsageError
+from schemas.pickles import PICKLES
 from schemas.published import published_levels, published_pai, published_quantiles, published_series
-from schemas.summaries import PICKLES
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from schemas.pickles import WHOLE
 from schemas.series import Thresholds
-from schemas.summaries import WHOLE
 from tasks.longform import IpmiSeries, LongTally, ipmi_contract, scan_long_block, summarise_ipmi
 from tasks.series.head import Head, read_head
 from tasks.series.spec import Block, ScanSpec, spec_for

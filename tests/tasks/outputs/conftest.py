@@ -14,8 +14,8 @@ import pytest
 from schemas.findings import Verdict
 from schemas.manifest import InputFile, RunManifest
 from schemas.metrics import CATALOGUE, inferred
+from schemas.pickles import DERIVED_CURVES, LEVELS, WHOLE, periods_of
 from schemas.series import Observed, SeriesContract, SeriesRecord
-from schemas.summaries import DERIVED_CURVES, LEVELS, WHOLE, periods_of
 from tasks.outputs.run import publish_run
 from tasks.series.summary import Curve, SeriesSummary
 

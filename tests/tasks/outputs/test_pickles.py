@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from schemas.errors import UsageError
 from schemas.manifest import PickleEntry
-from schemas.summaries import AUGUST, PICKLES, WHOLE
+from schemas.pickles import AUGUST, PICKLES, WHOLE
 from tasks.outputs.pickles import build_pickles, dump_pairs, load_pairs
 from tasks.series.summary import Curve
 

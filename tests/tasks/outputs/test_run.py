@@ -14,8 +14,9 @@ from schemas.errors import IncompleteRun, UsageError
 from schemas.manifest import RunManifest
 from schemas.series import SeriesRecord
 from schemas.version import RECORDED, code_version
+from tasks.outputs.finished import read_run, verify_run
 from tasks.outputs.pickles import load_pairs
-from tasks.outputs.run import JOURNAL_NAME, read_run, verify_run
+from tasks.outputs.run import JOURNAL_NAME
 from tasks.series.summary import SeriesSummary
 from tasks.storage.publish import list_files, read_bytes, remove, write_bytes
 

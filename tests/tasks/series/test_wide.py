@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from schemas.errors import ReadFailed
+from schemas.pickles import AUGUST
 from schemas.published import published_quantiles, published_series
-from schemas.summaries import AUGUST
 from tasks.series.discover import SeriesFiles
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary
