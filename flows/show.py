@@ -98,9 +98,9 @@ def _curves(out: str) -> dict[_CurveKey, NDArray[np.float64]]:
     if data is None:
         return {}
     # Without pandas, which takes longer to import than all else that is done here.
-    table = pq.read_table(io.BytesIO(data))
+    table = pq.ParquetFile(io.BytesIO(data)).read()
     keys = list(zip(*(table[name].to_pylist() for name in ("cluster", "metric", "period")), strict=True))
-    values = table["value"].to_numpy()
+    values = np.array(table["value"].to_pylist())
     edges = [at for at in range(len(keys)) if at == 0 or keys[at] != keys[at - 1]]
     return {keys[a]: values[a:b] for a, b in zip(edges, [*edges[1:], len(keys)], strict=True)}
 

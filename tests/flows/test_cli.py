@@ -49,18 +49,21 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     assert "--json" in said
 
 
-@pytest.mark.parametrize(
-    ("module", "heavy"),
-    [
-        ("flows.cli", "pydantic numpy pandas pandera pyarrow numba dask distributed prefect"),
-        ("flows.show", "pandas pandera numba dask distributed prefect"),
-    ],
-    ids=["help", "show"],
-)
-def test_a_quick_command_loads_nothing_that_takes_long(module: str, heavy: str) -> None:
-    code = f"import sys, {module}; print(*(name for name in {heavy.split()} if name in sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == []
+def loaded_by(code: str, *arguments: str) -> set[str]:
+    """The modules that a fresh interpreter has after `code`."""
+    command = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)", *arguments]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_help_loads_nothing_that_takes_long() -> None:
+    heavy = {"pydantic", "numpy", "pandas", "pandera", "pyarrow", "numba", "dask", "distributed", "prefect"}
+    assert loaded_by("import flows.cli") & heavy == set()
+
+
+def test_show_loads_nothing_that_takes_long(finished: Path) -> None:
+    heavy = {"pandas", "pandera", "numba", "dask", "distributed", "prefect", "aiohttp"}
+    code = "import flows.cli\nfrom flows.show import run_rows, run_table\nrun_table(run_rows(sys.argv[1]))"
+    assert loaded_by(code, str(finished)) & heavy == set()
 
 
 @pytest.mark.parametrize(
