@@ -55,11 +55,6 @@ class PlannedSeries:
     within: tuple[tuple[int, int] | None, ...]
     block_bytes: int
 
-    @property
-    def bytes_to_read(self) -> int:
-        """Bytes of one pass over the series."""
-        return sum(scan.bytes_to_read for scan in self.scans)
-
 
 def heads_of(series: SeriesFiles, store: UnitStore | None) -> tuple[Head, ...]:
     """The heads of all files of a series.
