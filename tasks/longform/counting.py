@@ -36,7 +36,7 @@ from tasks.longform.registers import (
 )
 from tasks.longform.tables import COLUMN_BITS, VALUE_BITS, count_key, count_pair
 from tasks.series.cells import BAD, BLANK, GENERAL, STAGES
-from tasks.series.kernel import BAD_CELL, OUT_OF_RANGE
+from tasks.series.registers import BAD_CELL, OUT_OF_RANGE
 from tasks.series.sums import add_value
 
 

@@ -61,7 +61,8 @@ from tasks.series.cells import (
     is_missing_word,
 )
 from tasks.series.clock import read_time
-from tasks.series.kernel import BAD_TIME, HEADROOM, LINES, NEVER, PEEKED, RAGGED_ROW, Params, next_line
+from tasks.series.registers import BAD_TIME, HEADROOM, LINES, NEVER, PEEKED, RAGGED_ROW, Params
+from tasks.series.rows import next_line
 from tasks.series.swar import load64
 
 # Why `scan_rows` returned.

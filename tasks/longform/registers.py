@@ -16,10 +16,10 @@ from schemas.findings import EXAMPLES_KEPT
 from tasks.longform.columns import POWER_COLUMNS
 from tasks.longform.tables import NodeTable
 from tasks.series.clock import LATEST_MS, ZONE_CODES
-from tasks.series.kernel import NEVER
+from tasks.series.registers import NEVER
 from tasks.series.sums import LIMBS
 
-# Places in `Registers.at` behind `tasks.series.kernel.LINES`, which is 0.
+# Places in `Registers.at` behind `tasks.series.registers.LINES`, which is 0.
 ROWS, OUTSIDE, NODE_BEFORE, PREVIOUS_MS, STAMPS, FIXED, REALS, HOURS, SUMS, ADDED = range(1, 11)
 ASKED, ASKED_STOP, LAST_NODE, LAST_LENGTH = range(11, 15)
 _PLACES = 15

@@ -27,7 +27,7 @@ from tasks.series.cells import BAD, BLANK, STAGES
 from tasks.series.clock import LATEST_MS
 from tasks.series.counts import IntArray, ValueCounts
 from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
-from tasks.series.kernel import BAD_CELL, BAD_TIME, HEADROOM, LINES, OUT_OF_RANGE, PEEKED, RAGGED_ROW
+from tasks.series.registers import BAD_CELL, BAD_TIME, HEADROOM, LINES, OUT_OF_RANGE, PEEKED, RAGGED_ROW
 from tasks.series.spec import Block, ScanSpec
 from tasks.series.sums import LIMBS, ExactSums, normalise
 from tasks.series.tally import Extent, GroupStats, Spot, Spots, Tally

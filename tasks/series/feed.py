@@ -21,7 +21,7 @@ from tasks.series.swar import PADDING
 from tasks.storage.digest import LeafDigests
 from tasks.storage.source import Reader
 
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 1 << 20
 _TAIL_BYTES = 64 << 10
 _MOST_LINE_BYTES = 256 << 20
 

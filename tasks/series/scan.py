@@ -13,25 +13,26 @@ from numpy.typing import NDArray
 
 from schemas.findings import EXAMPLES_KEPT
 from schemas.ipmi import TIME_COLUMN
-from tasks.series import kernel
+from tasks.series import kernel, registers
 from tasks.series.cells import BAD, BLANK, STAGES
+from tasks.series.counting import flush_hour
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
 from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
-from tasks.series.kernel import NEVER, PEEKED, Params, Registers
+from tasks.series.registers import NEVER, PEEKED, Params, Registers, new_registers
 from tasks.series.spec import Block, ScanSpec
 from tasks.series.sums import ExactSums, normalise
 from tasks.series.tally import Extent, GroupStats, Spot, Spots, Tally
 from tasks.storage.source import open_reader
 
-_MOST_CELLS = 1 << 30  # what the 32-bit histogram surely holds between two folds
+_MOST_CELLS = 1 << 29  # between two folds; the 32-bit histogram surely holds several times as many
 _TEXT_SHOWN = 40
 
 _RULES = {
-    kernel.RAGGED_ROW: "ragged-row",
-    kernel.BAD_TIME: "bad-time",
-    kernel.STRAY_ZONE: "mixed-zones",
-    kernel.BAD_CELL: "bad-cell",
-    kernel.OUT_OF_RANGE: "out-of-range",
+    registers.RAGGED_ROW: "ragged-row",
+    registers.BAD_TIME: "bad-time",
+    registers.STRAY_ZONE: "mixed-zones",
+    registers.BAD_CELL: "bad-cell",
+    registers.OUT_OF_RANGE: "out-of-range",
 }
 
 
@@ -59,7 +60,7 @@ class _Scan:
         self.columns = columns
         self.spec = spec
         self.params: Params = spec.params(len(columns))
-        self.registers: Registers = kernel.new_registers(self.params)
+        self.registers: Registers = new_registers(self.params)
         self.bytes_read = 0
         self.leaves = b""
         self.windows = ["", *(window.name for window in spec.windows)]
@@ -89,32 +90,34 @@ class _Scan:
                 np.array(list(solved.values()), np.float64),
             )
             if why == kernel.ASK_FLOAT:
-                asked = int(self.registers.at[kernel.ASKED])
+                asked = int(self.registers.at[registers.ASKED])
                 # Of the lines before, none is asked for again.
                 solved = {at: value for at, value in solved.items() if at >= place}
                 solved[asked] = float(cell_text(array, asked))
                 continue
-            self._fold(array, base)
+            for kind, rule in _RULES.items():
+                self._fold_places(array, base, kind, rule)
+            rows = int(self.registers.at[registers.STAMPS])
+            if why == kernel.FULL or rows * self.params.columns > _MOST_CELLS:
+                self._fold()
             if why == kernel.DONE:
                 return place
 
-    def _fold(self, array: NDArray[np.uint8], base: int) -> None:
+    def _fold(self) -> None:
         """Take what the kernel collected into the tables."""
         r = self.registers
-        self._fold_stamps(r.stamps[: r.at[kernel.STAMPS]])
-        rows = int(r.at[kernel.STAMPS])
-        r.at[kernel.STAMPS] = 0
+        self._fold_stamps(r.stamps[: r.at[registers.STAMPS]])
+        rows = int(r.at[registers.STAMPS])
+        r.at[registers.STAMPS] = 0
         self.cells_unfolded += rows * self.params.columns
         if self.cells_unfolded > _MOST_CELLS:
             self._fold_histogram()
         self._fold_reals()
         self._fold_hours()
-        if r.at[kernel.ADDED] >= kernel.HEADROOM:
+        if r.at[registers.ADDED] >= registers.HEADROOM:
             normalise(r.limbs)
             normalise(r.sum_limbs)
-            r.at[kernel.ADDED] = 0
-        for kind, rule in _RULES.items():
-            self._fold_places(array, base, kind, rule)
+            r.at[registers.ADDED] = 0
 
     def _fold_stamps(self, stamps: IntArray) -> None:
         own = stamps[stamps[:, 2] != PEEKED, 0]
@@ -157,7 +160,7 @@ class _Scan:
             return
         first = []
         for line, column, place in r.places[kind, : min(seen, EXAMPLES_KEPT)].tolist():
-            timed = kind in (kernel.BAD_TIME, kernel.STRAY_ZONE)
+            timed = kind in (registers.BAD_TIME, registers.STRAY_ZONE)
             name = self.columns[column] if column >= 0 else TIME_COLUMN if timed else None
             named = name is not None
             text = cell_text(array, place)[:_TEXT_SHOWN] if named else None
@@ -173,13 +176,13 @@ class _Scan:
 
     def _fold_reals(self) -> None:
         r = self.registers
-        filled = int(r.at[kernel.REALS])
+        filled = int(r.at[registers.REALS])
         if not filled:
             return
         for window, name in enumerate(self.windows):
             values = r.real_values[:filled][r.real_windows[:filled] == window]
             self._add_values(name, values)
-        r.at[kernel.REALS] = 0
+        r.at[registers.REALS] = 0
 
     def _add_values(self, window: str, values: FloatArray, counts: IntArray | None = None) -> None:
         # Before they are counted, because a table that drops bits mixes what is in a range with what is not.
@@ -192,43 +195,47 @@ class _Scan:
 
     def _fold_hours(self) -> None:
         r = self.registers
-        n = int(r.at[kernel.HOURS])
-        for hour in range(n):
-            key, count, zero, total = r.hours[hour].tolist()
-            self.hours = self.hours.merge(
-                GroupStats(
-                    np.array([key], np.int64),
-                    np.array([count], np.int64),
-                    np.zeros(1, np.int64),
-                    np.array([zero], np.int64),
-                    np.array([total], np.int64),
-                    ExactSums.from_limbs(r.hour_limbs[hour : hour + 1]),
-                    r.hour_range[hour, :1].copy(),
-                    r.hour_range[hour, 1:].copy(),
-                    np.zeros((1, 2), np.int64),
-                )
-            )
+        n = int(r.at[registers.HOURS])
+        if not n:
+            return
+        # An hour may have several records; its rows need not stand together.
+        keys, group = np.unique(r.hours[:n, 0], return_inverse=True)
+        count, zero, total = (np.zeros(len(keys), np.int64) for _ in range(3))
+        least, most = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+        for add, into, column in (
+            (np.add, count, r.hours[:n, 1]),
+            (np.add, zero, r.hours[:n, 2]),
+            (np.add, total, r.hours[:n, 3]),
+            (np.minimum, least, r.hour_range[:n, 0]),
+            (np.maximum, most, r.hour_range[:n, 1]),
+        ):
+            add.at(into, group, column)
+        reals = ExactSums.from_limbs(r.hour_limbs[:n]).take(group, len(keys))
+        no_blanks, no_changes = np.zeros(len(keys), np.int64), np.zeros((len(keys), 2), np.int64)
+        self.hours = self.hours.merge(
+            GroupStats(keys, count, no_blanks, zero, total, reals, least, most, no_changes)
+        )
         r.hour_limbs[:n] = 0
-        r.at[kernel.HOURS] = 0
+        r.at[registers.HOURS] = 0
 
     def tally(self) -> Tally:
         """Everything counted in the block."""
         r, p = self.registers, self.params
-        kernel.flush_hour(p, r)
-        self._fold_hours()
+        flush_hour(p, r)
+        self._fold()
         self._fold_histogram()
         scale = 10.0**p.decimals
         for window, name in enumerate(self.windows):
             counts = self.histogram[window, STAGES:]
             filled = np.flatnonzero(counts)
             self._add_values(name, filled / scale, counts[filled])
-        rows = int(r.at[kernel.ROWS])
+        rows = int(r.at[registers.ROWS])
         url, start = self.block.file.url, self.block.start
         return Tally(
             decimals=p.decimals,
             bytes_read=self.bytes_read,
             rows=rows,
-            outside_rows=int(r.at[kernel.OUTSIDE]),
+            outside_rows=int(r.at[registers.OUTSIDE]),
             blanks=int(self.histogram[:, BLANK + STAGES].sum()),
             bad_cells=int(self.histogram[:, BAD + STAGES].sum()),
             first_ms=self.first_ms,
@@ -245,11 +252,11 @@ class _Scan:
                 ExactSums.from_limbs(r.sum_limbs),
                 r.sum_least,
                 r.sum_most,
-                r.changed.T.copy(),
+                r.sum_changed.T.copy(),
             ),
             hours=self.hours,
             steps=self.steps,
             zones={int(code): int(r.zones[code]) for code in np.flatnonzero(r.zones)},
             spots=self.spots,
-            blocks={(url, start): Extent(self.block.stop, int(r.at[kernel.LINES]), self.leaves)},
+            blocks={(url, start): Extent(self.block.stop, int(r.at[registers.LINES]), self.leaves)},
         )

@@ -21,8 +21,8 @@ from schemas.series import SeriesContract
 from tasks.series.clock import LATEST_MS, UNKNOWN_ZONE, parse_zone, time_of, zone_table
 from tasks.series.counts import DEFAULT_LIMIT
 from tasks.series.head import Head
-from tasks.series.kernel import Params
 from tasks.series.refine import KeyRanges
+from tasks.series.registers import Params
 from tasks.storage.source import FileRef
 
 MOST_SPAN = 1 << 17  # cells of the dense histogram; half a megabyte of counters stays in a core's cache

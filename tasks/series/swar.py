@@ -1,14 +1,14 @@
-"""Eight bytes at a time: loads and tricks that the compiled parsers share.
+"""Many bytes at a time: loads and tricks that the compiled parsers share.
 
 SWAR ("SIMD within a register") treats a 64-bit word as eight bytes. The caller
-guarantees that eight bytes can be read at the offset; buffers of the scan are
-padded for that (`PADDING`). Formulas: Warren, Hacker's Delight, 2nd ed., 6-1
+guarantees that the eight, or 64, bytes can be read at the offset; buffers of the
+scan are padded for that (`PADDING`). Formulas: Warren, Hacker's Delight, 2nd ed., 6-1
 (zero byte), and the pairwise digit sum by multiplication.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
@@ -46,9 +46,42 @@ def _load64(typingctx: Any, array: Any, offset: Any) -> Any:
 def _trailing_zeros(typingctx: Any, word: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def _bits_set(typingctx: Any, word: Any) -> Any:
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def _masks_of(typingctx: Any, array: Any, offset: Any, first: Any, second: Any) -> Any:
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(8), 64)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer())
+        text = builder.load(place)
+        text.align = 1
+
+        def mask_of(byte: Any) -> Any:
+            lane = builder.trunc(byte, ir.IntType(8))
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), lane, ir.IntType(32)(0))
+            all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), 64), [ir.IntType(32)(0)] * 64)
+            wanted = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), all_lanes)
+            return builder.bitcast(builder.icmp_unsigned("==", text, wanted), ir.IntType(64))
+
+        masks = [mask_of(args[2]), mask_of(args[3])]
+        return context.make_tuple(builder, signature.return_type, masks)
+
+    pair = cast(Any, types.Tuple)((types.uint64, types.uint64))
+    return pair(array, types.int64, types.int64, types.int64), codegen
 
 
 @njit(nogil=True, cache=True)
@@ -59,8 +92,20 @@ def load64(array: NDArray[np.uint8], offset: int) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def trailing_zeros(word: np.uint64) -> int:
-    """The number of zero bits below the lowest one bit of a non-zero word."""
+    """The number of zero bits below the lowest one bit of a word; 64 of zero."""
     return _trailing_zeros(word)  # type: ignore[call-arg]
+
+
+@njit(nogil=True, cache=True)
+def bits_set(word: np.uint64) -> int:
+    """The number of one bits."""
+    return _bits_set(word)  # type: ignore[call-arg]
+
+
+@njit(nogil=True, cache=True)
+def masks_of(array: NDArray[np.uint8], offset: int, first: int, second: int) -> tuple[np.uint64, np.uint64]:
+    """Which of the 64 bytes at `offset` are `first` and which are `second`: bit i for byte i."""
+    return _masks_of(array, offset, first, second)  # type: ignore[call-arg]
 
 
 @njit(nogil=True, cache=True)

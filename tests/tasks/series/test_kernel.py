@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.series import kernel
+from tasks.series import kernel, registers
 from tasks.series.cells import BAD, BLANK, STAGES
-from tasks.series.kernel import Params, Registers, new_registers, next_line, scan_lines
+from tasks.series.kernel import scan_lines
+from tasks.series.registers import Params, Registers, new_registers
 from tasks.series.spec import ScanSpec
 from tasks.series.swar import PADDING
 
@@ -41,12 +42,12 @@ def test_rows_blanks_and_bad_cells_stand_in_the_histogram() -> None:
 
 def test_a_ragged_row_leaves_no_trace_in_the_numbers() -> None:
     r, *_ = scanned("1000,7,99999,2.5\n1015,7\n1030,1,2,3,4\n1045,1,2,x,4\n", 3, span=10)
-    assert r.at[kernel.ROWS] == 1
-    assert r.at[kernel.LINES] == 4
-    assert r.events[kernel.RAGGED_ROW] == 3
-    assert r.events[kernel.BAD_CELL] == 0
+    assert r.at[registers.ROWS] == 1
+    assert r.at[registers.LINES] == 4
+    assert r.events[registers.RAGGED_ROW] == 3
+    assert r.events[registers.BAD_CELL] == 0
     assert r.histogram.sum() == 3
-    assert r.at[kernel.REALS] == 2
+    assert r.at[registers.REALS] == 2
 
 
 def test_a_peeked_line_is_compared_and_not_counted() -> None:
@@ -54,8 +55,8 @@ def test_a_peeked_line_is_compared_and_not_counted() -> None:
     r = new_registers(params)
     run("1000,7\n", params, r)
     assert run("1015,8\n1030,9\n", params, r, peek=True) == (7, kernel.DONE)
-    assert (r.at[kernel.ROWS], r.at[kernel.LINES], r.at[kernel.STAMPS]) == (1, 1, 2)
-    assert r.stamps[1].tolist() == [1_015_000, 15_000, kernel.PEEKED, 1000]
+    assert (r.at[registers.ROWS], r.at[registers.LINES], r.at[registers.STAMPS]) == (1, 1, 2)
+    assert r.stamps[1].tolist() == [1_015_000, 15_000, registers.PEEKED, 1000]
     assert r.changed.sum() == 1
     assert r.histogram.sum() == 1
 
@@ -64,7 +65,7 @@ def test_a_peeked_line_is_compared_and_not_counted() -> None:
 def test_a_peeked_line_that_is_no_row_is_passed_over(line: str) -> None:
     r, _, place, _ = scanned(line, 1, peek=True)
     assert place == len(line)
-    assert (r.at[kernel.LINES], r.at[kernel.STAMPS], r.events.sum()) == (0, 0, 0)
+    assert (r.at[registers.LINES], r.at[registers.STAMPS], r.events.sum()) == (0, 0, 0)
 
 
 def test_a_number_that_only_float_decides_stops_before_its_line() -> None:
@@ -72,22 +73,22 @@ def test_a_number_that_only_float_decides_stops_before_its_line() -> None:
     text = f"1000,1\n1015,{hard}\n"
     r, _, place, why = scanned(text, 1)
     assert (place, why) == (7, kernel.ASK_FLOAT)
-    assert r.at[kernel.ASKED] == text.index(hard)
-    assert r.at[kernel.ROWS] == 1
+    assert r.at[registers.ASKED] == text.index(hard)
+    assert r.at[registers.ROWS] == 1
 
 
 @pytest.mark.parametrize(
     ("room", "lines"),
     [
-        (kernel.STAMP_ROOM, [f"{i % 60},1\n" for i in range(kernel.STAMP_ROOM + 5)]),
-        (kernel.HOUR_ROOM, [f"{3600 * i},1\n" for i in range(kernel.HOUR_ROOM + 5)]),
+        (registers.STAMP_ROOM, [f"{i % 60},1\n" for i in range(registers.STAMP_ROOM + 5)]),
+        (registers.HOUR_ROOM, [f"{3600 * i},1\n" for i in range(registers.HOUR_ROOM + 5)]),
     ],
 )
 def test_it_stops_before_its_rooms_are_full(room: int, lines: list[str]) -> None:
     r, _, place, why = scanned("".join(lines), 1)
     assert why == kernel.FULL
-    assert r.at[kernel.ROWS] <= room
-    assert place == sum(map(len, lines[: r.at[kernel.ROWS]]))
+    assert r.at[registers.ROWS] <= room
+    assert place == sum(map(len, lines[: r.at[registers.ROWS]]))
 
 
 def test_changes_are_counted_by_parity_between_rows_one_interval_apart() -> None:
@@ -95,9 +96,3 @@ def test_changes_are_counted_by_parity_between_rows_one_interval_apart() -> None
     r, *_ = scanned(text, 2, interval_ms=15_000)
     assert r.changed.tolist() == [[0, 0], [2, 0]]
     assert scanned(text, 2, interval_ms=0)[0].changed.sum() == 0
-
-
-def test_the_next_line_is_found_at_any_distance() -> None:
-    for length in range(40):
-        buf = np.frombuffer(b"x" * length + b"\n" + b"y\n" + bytes(PADDING), np.uint8)
-        assert next_line(buf, 0) == length + 1
