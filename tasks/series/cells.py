@@ -37,6 +37,7 @@ _POINTS = ONES * np.uint64(46)
 _1 = np.uint64(1)
 
 POWERS = np.array([10**n for n in range(10)], np.uint64)
+_TWO_ROUNDINGS = 1e-6  # at least 2^31 times 2^-52, and span is below 2^31
 _FLOAT_POWERS = np.array([float(10**n) for n in range(10)])
 
 # The words pandas' reader takes for a missing value, besides nan in any case and sign.
@@ -164,6 +165,9 @@ def fixed_point(value: float, decimals: int, span: int) -> int:
     if not (scaled > -0.5 and scaled < span):
         return GENERAL
     k = int(np.rint(scaled))
+    # Two roundings are far smaller than this; it spares most numbers the division.
+    if abs(scaled - k) > _TWO_ROUNDINGS:
+        return GENERAL
     if k < span and k / _FLOAT_POWERS[decimals] == value:
         return k
     return GENERAL

@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tasks.series.cells import GENERAL, STAGES
+from tasks.series.refine import may_hold
 from tasks.series.registers import ADDED, HOUR, HOURS, REALS, UNFLUSHED, Params, Registers
 from tasks.series.sums import LIMBS, add_value
 
@@ -63,19 +64,26 @@ def add_fixed(
 @njit(nogil=True, cache=True)
 def count_general(p: Params, r: Registers, staged: NDArray[np.int32], window: int) -> None:
     """Hand the row's doubles on, and add them to the sums of the hour."""
-    filled = first = r.at[REALS]
+    filled = r.at[REALS]
+    added = 0
+    sieved = len(p.sieve) > 0
     for c in range(p.columns):
-        if staged[c] == GENERAL:
-            value = r.reals[c]
-            r.real_values[filled] = value
-            r.real_windows[filled] = window
-            filled += 1
+        if staged[c] != GENERAL:
+            continue
+        value = r.reals[c]
+        if sieved and not may_hold(p.sieve, p.sieve_shift, value):
+            continue
+        r.real_values[filled] = value
+        r.real_windows[filled] = window
+        filled += 1
+        if not sieved:
+            added += 1
             r.real_count[c] += 1
             r.real_least[c] = min(r.real_least[c], value)
             r.real_most[c] = max(r.real_most[c], value)
             add_value(r.limbs, c, value)
     r.at[REALS] = filled
-    r.at[ADDED] += filled - first
+    r.at[ADDED] += added
 
 
 @njit(nogil=True, cache=True)

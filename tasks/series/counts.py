@@ -14,7 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+
+from tasks.series.swar import leading_zeros
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -23,12 +26,24 @@ KeyArray = NDArray[np.uint64]
 DEFAULT_LIMIT = 1 << 19
 
 _SIGN = np.uint64(1 << 63)
+_63 = np.int64(63)
 
 
+@njit(nogil=True, cache=True)
+def order_key(value: float) -> np.uint64:
+    """The uint64 key of a finite double; keys have the doubles' order, and -0.0 that of 0.0."""
+    bits = np.float64(value + 0.0).view(np.uint64)
+    # All ones for a negative number: its bits are turned over.
+    return bits ^ (np.uint64(np.int64(bits) >> _63) | _SIGN)
+
+
+@njit(nogil=True, cache=True)
 def order_keys(values: FloatArray) -> KeyArray:
-    """Map finite doubles to uint64 keys of the same order; -0.0 and 0.0 share a key."""
-    bits = (values + 0.0).view(np.uint64)
-    return np.where(bits & _SIGN, ~bits, bits | _SIGN)
+    """The `order_key` of each of n finite doubles."""
+    keys = np.empty(len(values), np.uint64)
+    for i in range(len(values)):
+        keys[i] = order_key(values[i])
+    return keys
 
 
 def key_values(keys: KeyArray) -> FloatArray:
@@ -60,7 +75,7 @@ class ValueCounts:
         cls, values: FloatArray, counts: IntArray | None = None, limit: int = DEFAULT_LIMIT
     ) -> ValueCounts:
         """Count finite `values`, each `counts[i]` times (once by default); any order, repeats allowed."""
-        return _collect(order_keys(np.ascontiguousarray(values, np.float64)), counts, 0, limit)
+        return cls.empty(limit).add(values, counts)
 
     @property
     def exact(self) -> bool:
@@ -79,14 +94,30 @@ class ValueCounts:
             raise ValueError(f"a table that dropped {self.shift} bits has no distinct values")
         return key_values(self.keys)
 
+    def add(self, values: FloatArray, counts: IntArray | None = None) -> ValueCounts:
+        """With finite `values` counted too, each `counts[i]` times (once by default)."""
+        keys = order_keys(np.array(values, np.float64))
+        if counts is None:
+            keys >>= np.uint64(self.shift)
+            # Short keys are sorted in half the time.
+            short = keys.astype(np.uint32) if self.shift >= 32 else keys
+            short.sort()
+            return self._with(*_counted(short), self.shift, self.limit)
+        order = np.argsort(keys, kind="stable")
+        return self._with(*_grouped(keys[order], counts[order], 0), 0, self.limit)
+
     def merge(self, other: ValueCounts) -> ValueCounts:
         """Both tables added up."""
-        limit = min(self.limit, other.limit)
-        if not len(self.keys) and self.limit == limit:
-            return other if other.limit == limit else _collect(other.keys, other.counts, other.shift, limit)
-        shift = max(self.shift, other.shift)
-        keys = np.concatenate([_drop(self.keys, self.shift, shift), _drop(other.keys, other.shift, shift)])
-        return _collect(keys, np.concatenate([self.counts, other.counts]), shift, limit)
+        return self._with(other.keys, other.counts, other.shift, min(self.limit, other.limit))
+
+    def _with(self, keys: KeyArray, counts: IntArray, shift: int, limit: int) -> ValueCounts:
+        """With distinct, ascending `keys` that have lost `shift` bits."""
+        most = max(self.shift, shift, _bits_to_drop(keys, limit) + shift)
+        keys, counts = _grouped(keys, counts, most - shift)
+        mine, my_counts = _grouped(self.keys, self.counts, most - self.shift)
+        keys, counts = _merged(mine, my_counts, keys, counts)
+        more = _bits_to_drop(keys, limit)
+        return ValueCounts(*_grouped(keys, counts, more), most + more, limit)
 
     def same_as(self, other: ValueCounts) -> bool:
         """Equality of content."""
@@ -97,40 +128,75 @@ class ValueCounts:
         )
 
 
-def _drop(keys: KeyArray, have: int, want: int) -> KeyArray:
-    return keys >> np.uint64(want - have)
+# The loops below make no branch of a comparison of keys: its outcome cannot be foretold.
 
 
-def _collect(keys: KeyArray, counts: IntArray | None, shift: int, limit: int) -> ValueCounts:
-    keys, counts = _grouped(keys, counts)
-    more = _bits_to_drop(keys, limit)
-    if more:
-        keys, counts = _grouped(_drop(keys, 0, more), counts)
-    return ValueCounts(keys, counts, shift + more, limit)
+@njit(nogil=True, cache=True)
+def _counted(keys: NDArray[np.uint32 | np.uint64]) -> tuple[KeyArray, IntArray]:
+    """Distinct keys of an ascending array, and how often each occurs."""
+    distinct = np.empty(len(keys), np.uint64)
+    counts = np.zeros(len(keys) + 1, np.int64)
+    filled = 0
+    for i in range(len(keys)):
+        distinct[filled] = keys[i]
+        counts[filled] += 1
+        filled += i + 1 == len(keys) or keys[i + 1] != keys[i]
+    return distinct[:filled].copy(), counts[:filled].copy()
 
 
-def _grouped(keys: KeyArray, counts: IntArray | None) -> tuple[KeyArray, IntArray]:
-    if not len(keys):
-        return keys, np.empty(0, np.int64)
-    if counts is None:
-        keys = np.sort(keys)
-    elif np.any(keys[1:] < keys[:-1]):
-        order = np.argsort(keys, kind="stable")
-        keys, counts = keys[order], counts[order]
-    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
-    if counts is None:
-        return keys[starts], np.diff(np.append(starts, len(keys))).astype(np.int64)
-    return keys[starts], np.add.reduceat(counts, starts)
+@njit(nogil=True, cache=True)
+def _grouped(keys: KeyArray, counts: IntArray, bits: int) -> tuple[KeyArray, IntArray]:
+    """Ascending keys without their lowest `bits`, distinct, and the counts of equal ones added up."""
+    distinct = np.empty(len(keys), np.uint64)
+    added = np.zeros(len(keys) + 1, np.int64)
+    filled = 0
+    for i in range(len(keys)):
+        key = keys[i] >> np.uint64(bits)
+        distinct[filled] = key
+        added[filled] += counts[i]
+        filled += i + 1 == len(keys) or keys[i + 1] >> np.uint64(bits) != key
+    return distinct[:filled].copy(), added[:filled].copy()
 
 
+@njit(nogil=True, cache=True)
+def _merged(
+    left: KeyArray, left_counts: IntArray, right: KeyArray, right_counts: IntArray
+) -> tuple[KeyArray, IntArray]:
+    """Distinct, ascending keys of two such arrays, and their counts added up."""
+    keys = np.empty(len(left) + len(right), np.uint64)
+    counts = np.empty(len(keys), np.int64)
+    i, j, filled = 0, 0, 0
+    while i < len(left) and j < len(right):
+        from_left, from_right = left[i] <= right[j], right[j] <= left[i]
+        keys[filled] = min(left[i], right[j])
+        counts[filled] = left_counts[i] * from_left + right_counts[j] * from_right
+        i += from_left
+        j += from_right
+        filled += 1
+    for rest in range(i, len(left)):
+        keys[filled], counts[filled] = left[rest], left_counts[rest]
+        filled += 1
+    for rest in range(j, len(right)):
+        keys[filled], counts[filled] = right[rest], right_counts[rest]
+        filled += 1
+    return keys[:filled].copy(), counts[:filled].copy()
+
+
+@njit(nogil=True, cache=True)
 def _bits_to_drop(keys: KeyArray, limit: int) -> int:
-    """The smallest s for which at most `limit` of the ascending keys differ in their upper 64 - s bits."""
+    """The smallest s for which at most `limit` of the keys differ in their upper 64 - s bits.
+
+    Keys are distinct and ascend.
+    """
     if len(keys) <= limit:
         return 0
-    differing = keys[1:] ^ keys[:-1]
     # Neighbours fall together once the shift reaches the bit length of what they differ in.
-    lengths = np.zeros(len(differing), np.int64)
-    for bit in range(64):
-        lengths[differing >> np.uint64(bit) != 0] = bit + 1
-    distinct = 1 + len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))
-    return int(np.argmax(distinct <= limit))
+    of_length = np.zeros(65, np.int64)
+    for i in range(1, len(keys)):
+        of_length[64 - leading_zeros(keys[i] ^ keys[i - 1])] += 1
+    distinct = len(keys)
+    for shift in range(65):
+        distinct -= of_length[shift]
+        if distinct <= limit:
+            return shift
+    return 64

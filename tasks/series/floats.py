@@ -61,12 +61,14 @@ def _leading_bits_of_powers() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 _POWER_HIGH, _POWER_LOW = _leading_bits_of_powers()
 _EXACT_TENS = np.array([float(10**n) for n in range(23)])
-_TENS = np.array([10**n for n in range(9)], dtype=np.uint64)
+_TENS = np.array([10**n for n in range(17)], dtype=np.uint64)
 
 # Typed constants: compiled uint64 arithmetic with a plain int would turn to float64.
 _0, _1, _3, _8, _9, _10 = (np.uint64(n) for n in (0, 1, 3, 8, 9, 10))
 _16, _32, _63 = (np.uint64(n) for n in (16, 32, 63))
 _ASCII_ZEROS = np.uint64(0x3030303030303030)
+_POINTS = np.uint64(0x2E2E2E2E2E2E2E2E)
+_ONES = np.uint64(0x0101010101010101)
 _DIGIT_GUARD = np.uint64(0x7676767676767676)
 _TOP_BITS = np.uint64(0x8080808080808080)
 _JOIN_PAIRS, _PAIRS = np.uint64(10 << 8 | 1), np.uint64(0x00FF00FF00FF00FF)
@@ -151,6 +153,38 @@ def parse_float(buf: NDArray[np.uint8], start: int, stop: int) -> tuple[int, flo
     return OK, np.uint64(bits | sign).view(np.float64)
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def parse_plain(buf: NDArray[np.uint8], start: int, stop: int) -> tuple[bool, float]:
+    """`parse_float` of up to seven digits, a point and 1 to 16 decimals, without a loop.
+
+    False, with a value that means nothing, for any other text and for more than 19
+    digits. `READABLE_AFTER_STOP` bytes after `start` and 16 before `stop` are readable.
+    """
+    first = _load_word(buf, np.int64(start))
+    marks = first ^ _POINTS
+    # The lowest mark is the first point; marks above it can be wrong.
+    marks = (marks - _ONES) & ~marks & _TOP_BITS
+    whole = np.int64(_trailing_zeros(marks) >> _3)
+    decimals = np.int64(stop) - np.int64(start) - whole - 1
+    if whole < 1 or whole > 7 or decimals < 1 or decimals > 16 or whole + decimals > _MOST_DIGITS:
+        return False, 0.0
+    head = (first ^ _ASCII_ZEROS) << np.uint64(64 - 8 * whole)
+    low = _load_word(buf, np.int64(stop) - 8) ^ _ASCII_ZEROS
+    high = _0
+    if decimals > 8:
+        front = np.uint64(128 - 8 * decimals)
+        high = ((_load_word(buf, np.int64(stop) - 16) ^ _ASCII_ZEROS) >> front) << front
+    else:
+        front = np.uint64(64 - 8 * decimals)
+        low = (low >> front) << front
+    others = ((head + _DIGIT_GUARD) | head) | ((low + _DIGIT_GUARD) | low) | ((high + _DIGIT_GUARD) | high)
+    if others & _TOP_BITS != _0:
+        return False, 0.0
+    mantissa = _joined(head) * _TENS[np.uint64(decimals)] + _joined(high) * _TENS[8] + _joined(low)
+    # Not by division where that is exact: which of the two it would be is hard to foretell.
+    return True, np.uint64(_nearest_by_product(mantissa, -decimals)).view(np.float64)
+
+
 def _define_load_word(typing_context: Any, buf: Any, offset: Any) -> Any:
     """The eight bytes `buf[offset:offset + 8]` as uint64, first byte lowest, unaligned."""
     if not (isinstance(buf, types.Array) and buf.dtype == types.uint8 and (buf.ndim, buf.layout) == (1, "C")):
@@ -201,6 +235,14 @@ _trailing_zeros: Any = intrinsic(_define_trailing_zeros)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
+def _joined(word: np.uint64) -> np.uint64:
+    """The number whose eight digits are the bytes of `word`, the first one lowest."""
+    word = (word * _JOIN_PAIRS >> _8) & _PAIRS
+    word = (word * _JOIN_QUADS >> _16) & _QUADS
+    return word * _JOIN_HALVES >> _32
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def _take_digits(
     buf: NDArray[np.uint8], i: np.int64, end: np.int64, mantissa: np.uint64
 ) -> tuple[np.uint64, np.int64]:
@@ -214,10 +256,7 @@ def _take_digits(
         # The digits move to the end of the word and zeros lead them. Two shifts,
         # because a shift by 64 bits is undefined.
         word = (word << np.uint64(8 * (7 - count) & 63)) << _8 if count < 8 else word
-        word = (word * _JOIN_PAIRS >> _8) & _PAIRS
-        word = (word * _JOIN_QUADS >> _16) & _QUADS
-        word = word * _JOIN_HALVES >> _32
-        mantissa = mantissa * _TENS[np.uint64(count)] + word
+        mantissa = mantissa * _TENS[np.uint64(count)] + _joined(word)
         i += count
         if count < 8:
             return mantissa, i

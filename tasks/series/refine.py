@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from tasks.series.counts import FloatArray, IntArray, KeyArray, ValueCounts, key_values, order_keys
+from tasks.series.counts import FloatArray, IntArray, KeyArray, ValueCounts, key_values, order_key, order_keys
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,33 @@ class KeyRanges:
         keys = order_keys(values)
         place = np.searchsorted(self.lows, keys, side="right") - 1
         return (place >= 0) & (keys <= self.highs[np.maximum(place, 0)])
+
+    def sieve(self) -> tuple[NDArray[np.bool_], int]:
+        """A table, and how many low bits of a key to drop, for `may_hold`."""
+        table = np.zeros(_SIEVE_SIZE, np.bool_)
+        shift = int(np.bitwise_or.reduce(self.lows ^ self.highs, initial=0)).bit_length()
+        if shift == 64:
+            table[:] = True
+            return table, 0
+        for key in self.lows:
+            table[_sieve_place(key, shift)] = True
+        return table, shift
+
+
+_SIEVE_SIZE = 1 << 16
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio: Knuth, TAOCP vol. 3, section 6.4
+_48 = np.uint64(48)
+
+
+@njit(nogil=True, cache=True)
+def _sieve_place(key: np.uint64, shift: int) -> np.uint64:
+    return ((key >> np.uint64(shift)) * _SPREAD) >> _48
+
+
+@njit(nogil=True, cache=True)
+def may_hold(sieve: NDArray[np.bool_], shift: int, value: float) -> bool:
+    """False only for a finite value that no range holds, and for most of these."""
+    return bool(sieve[_sieve_place(order_key(value), shift)])
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,10 @@ HEADROOM = 1 << 29  # additions a superaccumulator takes before it has to be nor
 
 
 class Params(NamedTuple):
-    """What a scan of a series needs to know; times in UTC ms, ranges inclusive."""
+    """What a scan of a series needs to know; times in UTC ms, ranges inclusive.
+
+    With a `sieve` only values that it lets pass are handed on, and none is added to sums.
+    """
 
     columns: int
     decimals: int
@@ -52,6 +55,8 @@ class Params(NamedTuple):
     offset_ms: NDArray[np.int64]
     window_from: NDArray[np.int64]
     window_until: NDArray[np.int64]
+    sieve: NDArray[np.bool_]
+    sieve_shift: int
 
 
 class Registers(NamedTuple):

@@ -190,8 +190,7 @@ class _Scan:
             inside = self.spec.ranges.hold(values)
             values, counts = values[inside], None if counts is None else counts[inside]
         if len(values):
-            table = ValueCounts.of(values, counts, self.spec.limit)
-            self.values[window] = self.values[window].merge(table)
+            self.values[window] = self.values[window].add(values, counts)
 
     def _fold_hours(self) -> None:
         r = self.registers

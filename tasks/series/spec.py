@@ -61,6 +61,7 @@ class ScanSpec:
     def params(self, columns: int) -> Params:
         """The same for the compiled kernel, for files of `columns` value columns."""
         wall_from, offset_ms = zone_table(self.timezone)
+        sieve, sieve_shift = self.ranges.sieve() if self.ranges else (np.empty(0, np.bool_), 0)
         return Params(
             columns=columns,
             decimals=self.decimals,
@@ -75,6 +76,8 @@ class ScanSpec:
             offset_ms=offset_ms,
             window_from=np.array([w.since_ms for w in self.windows], np.int64),
             window_until=np.array([w.until_ms for w in self.windows], np.int64),
+            sieve=sieve,
+            sieve_shift=sieve_shift,
         )
 
     def key_parts(self) -> dict[str, object]:

@@ -22,7 +22,7 @@ from tasks.series.cells import (
     fast_cell,
     fixed_point,
 )
-from tasks.series.floats import OK, parse_float
+from tasks.series.floats import OK, parse_float, parse_plain
 from tasks.series.registers import ASKED, STYLE
 from tasks.series.rows import index_row
 from tasks.series.styles import MIXED, UNKNOWN, choose_style, mark_slow, read_cells
@@ -31,7 +31,7 @@ from tasks.series.swar import load64
 RAGGED, ASKS_FLOAT = -1, -2
 """What `stage_row` gives instead of a place."""
 
-_LOOK_BEHIND = 7
+_LOOK_BEHIND = 16  # what reading many cells at a time, and `parse_plain`, may read before a cell
 
 
 @njit(nogil=True, cache=True)
@@ -78,8 +78,11 @@ def stage_row(
         if style != MIXED and staged[c] != SLOW:
             continue
         begin, end = int(ends[c]) + 1, int(ends[c + 1])
-        status, value = parse_float(buf, begin, end)
-        if status == OK:
+        plain, value = parse_plain(buf, begin, end)
+        if not plain:
+            status, value = parse_float(buf, begin, end)
+            plain = status == OK
+        if plain:
             cell = fixed_point(value, decimals, span)
         else:
             cell, value, stop = any_cell(buf, begin, decimals, span, solved_at, solved)

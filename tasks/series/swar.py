@@ -52,6 +52,15 @@ def _trailing_zeros(typingctx: Any, word: Any) -> Any:
 
 
 @intrinsic
+def _leading_zeros(typingctx: Any, word: Any) -> Any:
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
 def _bits_set(typingctx: Any, word: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -94,6 +103,12 @@ def load64(array: NDArray[np.uint8], offset: int) -> np.uint64:
 def trailing_zeros(word: np.uint64) -> int:
     """The number of zero bits below the lowest one bit of a word; 64 of zero."""
     return _trailing_zeros(word)  # type: ignore[call-arg]
+
+
+@njit(nogil=True, cache=True)
+def leading_zeros(word: np.uint64) -> int:
+    """The number of zero bits above the highest one bit of a word; 64 of zero."""
+    return _leading_zeros(word)  # type: ignore[call-arg]
 
 
 @njit(nogil=True, cache=True)

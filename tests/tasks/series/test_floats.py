@@ -14,7 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from tasks.series.floats import HARD, NOT_A_NUMBER, OK, OVERFLOW, READABLE_AFTER_STOP, parse_float
+from tasks.series.floats import (
+    HARD,
+    NOT_A_NUMBER,
+    OK,
+    OVERFLOW,
+    READABLE_AFTER_STOP,
+    parse_float,
+    parse_plain,
+)
 
 GRAMMAR = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MAX = math.nextafter(math.inf, 0)
@@ -341,3 +349,29 @@ class TestCallers:
         writable = np.frombuffer(b"2.5" + b" " * READABLE_AFTER_STOP, np.uint8).copy()
         assert second(writable, 0, 3) == 3.5
         assert parse_float(writable, 0, 3) == (OK, 2.5)
+
+
+class TestPlainNumbers:
+    """The quick reader of many digits gives what `float` gives, or declines."""
+
+    @staticmethod
+    def check(text: str) -> bool:
+        data = text.encode()
+        buf = np.frombuffer(b"9.9,9.9," * 2 + data + b",9.9" * READABLE_AFTER_STOP, np.uint8)
+        plain, value = parse_plain(buf, 16, 16 + len(data))
+        if plain:
+            assert re.fullmatch(r"[0-9]{1,7}\.[0-9]{1,16}", text), text
+            assert bits_of(value) == bits_of(float(text)), text
+        return bool(plain)
+
+    @settings(max_examples=500, deadline=None)
+    @given(text=st.one_of(st.text("0123456789" * 2 + "./-:,e", max_size=26), any_double.map(repr)))
+    @example(text="9999999.999999999999")
+    @example(text="9007199.2547409930001")
+    def test_any_text(self, text: str) -> None:
+        self.check(text)
+
+    @settings(max_examples=1500, deadline=None)
+    @given(whole=st.integers(0, 9_999_999), decimals=st.text("0123456789", min_size=1, max_size=16))
+    def test_it_reads_whatever_has_few_enough_digits(self, whole: int, decimals: str) -> None:
+        assert self.check(f"{whole}.{decimals}") == (len(str(whole)) + len(decimals) <= 19)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.series.counts import ValueCounts, order_keys
-from tasks.series.refine import KeyRanges, RankSearch
+from tasks.series.refine import KeyRanges, RankSearch, may_hold
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -75,3 +75,22 @@ class TestKeyRanges:
     @pytest.mark.parametrize("values", [[], [0.0, 1.0]])
     def test_no_ranges_hold_nothing(self, values: list[float]) -> None:
         assert not KeyRanges.union([]).hold(np.array(values)).any()
+
+    @settings(max_examples=100, deadline=None)
+    @given(values=st.lists(finite, max_size=30), pairs=st.lists(st.tuples(finite, finite), max_size=5))
+    def test_the_sieve_lets_pass_whatever_is_held(
+        self, values: list[float], pairs: list[tuple[float, float]]
+    ) -> None:
+        parts = [
+            KeyRanges(order_keys(np.array([min(pair)])), order_keys(np.array([max(pair)]))) for pair in pairs
+        ]
+        union = KeyRanges.union(parts)
+        sieve, shift = union.sieve()
+        for value, held in zip(values, union.hold(np.array(values, np.float64)), strict=True):
+            assert may_hold(sieve, shift, value) or not held
+
+    def test_the_sieve_keeps_back_most_of_what_narrow_ranges_do_not_hold(self) -> None:
+        rng = np.random.default_rng(0)
+        lows = np.unique(order_keys(rng.random(1000)) >> np.uint64(30)) << np.uint64(30)
+        sieve, shift = KeyRanges(lows, lows | np.uint64((1 << 30) - 1)).sieve()
+        assert np.mean([may_hold(sieve, shift, value) for value in rng.random(5000)]) < 0.05
