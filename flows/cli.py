@@ -8,11 +8,11 @@ that `--help` is quick.
 
 from __future__ import annotations
 
+import gc
 import json
 import shlex
 import signal
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,9 @@ app = App(
         "Exit codes: 0 all good, 1 failed, 2 bad usage, 3 finished but an input was judged failed, "
         "130 interrupted."
     ),
-    version=code_version(),
+    version=code_version,
+    # Markdown, the default, takes longer to import than all else that help needs.
+    help_format="plaintext",
     console=out,
     error_console=err,
     result_action="return_value",
@@ -229,7 +231,7 @@ def summarize(source: str, *, out: str, scan: Scan = Scan(), talk: Talk = Talk()
     out
         Folder or URL for the outputs.
     """
-    return _run("summarize", scan.settings(source, out), talk)
+    return _run("summarize", scan, source, out, talk)
 
 
 @app.command
@@ -244,9 +246,11 @@ def validate(source: str, *, out: str | None = None, scan: Scan = Scan(), talk: 
         Folder to keep finished work and the validated schemas in; a temporary one by default.
     """
     if out is not None:
-        return _run("validate", scan.settings(source, out), talk)
+        return _run("validate", scan, source, out, talk)
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="acmetrace-") as folder:
-        return _run("validate", scan.settings(source, folder), talk, kept=False)
+        return _run("validate", scan, source, folder, talk, kept=False)
 
 
 @app.command
@@ -260,7 +264,7 @@ def run(source: str, *, out: str, scan: Scan = Scan(), talk: Talk = Talk()) -> i
     out
         Folder or URL for the outputs.
     """
-    return _run("run", scan.settings(source, out), talk)
+    return _run("run", scan, source, out, talk)
 
 
 @app.command
@@ -292,28 +296,32 @@ def show(
     return INPUT_FAILED if any(row["verdict"] == "failed" for row in rows) else OK
 
 
-def _run(command: str, settings: RunSettings, talk: Talk, *, kept: bool = True) -> int:
+def _run(command: str, scan: Scan, source: str, folder: str, talk: Talk, *, kept: bool = True) -> int:
     """Run the flow behind a command and print what it gave; `kept`: its outputs stay."""
-    from flows.environment import prepare
+    from flows.environment import prepare, without_collection
+    from flows.server import OwnServer
 
     prepare(talk.verbosity)
-    settings.scan_options()  # what is wrong with them is said before anything starts
+    with OwnServer() as server:  # first, because nothing else takes as long to start
+        with without_collection():
+            settings = scan.settings(source, folder)
+            settings.scan_options()  # what is wrong with them is said before any work
 
-    from tasks.storage.publish import check_writable
+            from tasks.storage.publish import check_writable
 
-    check_writable(settings.out)
+            check_writable(folder)
 
-    from flows.console import watch
-    from flows.pipeline import pipeline
-    from flows.server import ensure_server
-    from flows.summarize import summarize as summarize_flow
+            from flows.console import watch
+            from flows.pipeline import pipeline
+            from flows.ready import load_ahead
+            from flows.summarize import summarize as summarize_flow
 
-    with watch(err, talk.verbosity) as listener:
-        ensure_server()
-        if command == "run":
-            result = pipeline(settings, listener)
-        else:
-            result = summarize_flow(settings, "judge" if command == "validate" else "publish", listener)
+            load_ahead()
+        with watch(err, talk.verbosity) as listener, server.in_use():
+            if command == "run":
+                result = pipeline(settings, listener)
+            else:
+                result = summarize_flow(settings, "judge" if command == "validate" else "publish", listener)
     if talk.json:
         _print_json(_as_json(result, kept=kept))
     elif not talk.quiet:
@@ -367,7 +375,9 @@ def _first_problem(error: ValidationError) -> str:
 def main() -> None:
     """The console command: run, and end with the exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill stops as cleanly as Ctrl-C
-    sys.exit(exit_code(sys.argv[1:]))
+    code = exit_code(sys.argv[1:])
+    gc.freeze()  # else Python looks for garbage among all that was imported: a second, for nothing
+    sys.exit(code)
 
 
 def exit_code(arguments: list[str]) -> int:

@@ -1,11 +1,15 @@
-"""Prefect's settings for a run of ours: no analytics, quiet, patient with a slow start.
+"""What holds for the whole process of a run: settings of Prefect and Dask, and of Python.
 
-Call `prepare` before Prefect is imported. What the user has set stays as it is.
+Prefect sends no analytics, is quiet, and patient with a slow start. Call `prepare`
+before it is imported. What the user has set stays as it is.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _DEFAULTS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -24,3 +28,14 @@ def prepare(verbosity: int = 0) -> None:
     for name, value in {**_DEFAULTS, "PREFECT_LOGGING_LEVEL": level}.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning" if verbosity > 0 else "critical")
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Look for no garbage while the block imports: what it makes stays, and there is a lot of it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -82,6 +82,10 @@ class WorkerLost(AcmetraceError):
     transient = True
 
 
+class ServerFailed(AcmetraceError):
+    """The Prefect server that a run starts for itself does not come up."""
+
+
 class Stopped(AcmetraceError):
     """The user or an orchestrator asked to stop."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 DISTRIBUTION = "acmetrace-pipeline"
 UNKNOWN = "0+unknown"
 RECORDED = ("numpy", "pandas", "pyarrow", "dask", "prefect", "numba")
@@ -21,6 +19,9 @@ def package_versions() -> dict[str, str]:
 
 
 def _version(name: str) -> str | None:
+    # Here, because the command line imports this module and seldom asks it anything.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:
