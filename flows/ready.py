@@ -14,7 +14,7 @@ from tasks.series.clock import time_of
 
 def load_ahead() -> None:
     """Load compiled code, the contracts of the tables, and what Prefect imports at its first flow."""
-    time_of(b"2023-08-15T00:00:00Z", "UTC")
+    time_of(b"2023-08-15T00:00:00Z", None)
     for model in TABLES.values():
         model.to_schema()
     importlib.import_module("fastapi.encoders")

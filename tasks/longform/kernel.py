@@ -41,9 +41,11 @@ from tasks.longform.registers import (
     STAMP_ROOM,
     STAMPS,
     STEP_ROOM,
+    STYLE,
     SUM_ROOM,
     SUMS,
     WIDTH,
+    Batch,
     Registers,
     Rules,
 )
@@ -62,11 +64,15 @@ from tasks.series.cells import (
 )
 from tasks.series.clock import read_time
 from tasks.series.registers import BAD_TIME, HEADROOM, LINES, NEVER, PEEKED, RAGGED_ROW, Params
-from tasks.series.rows import next_line
+from tasks.series.rows import index_row, next_line
+from tasks.series.styles import MIXED, choose_style, read_cells
+from tasks.series.styles import UNKNOWN as UNKNOWN_STYLE
 from tasks.series.swar import load64
 
 # Why `scan_rows` returned.
 DONE, FULL, ASK_FLOAT, ASK_NODE = range(4)
+
+_LOOK_BEHIND = 16  # what may be read before a cell
 
 # What became of a line.
 _WHOLE, _RAGGED, _TIMELESS, _OUTSIDE, _FLOAT, _NODE = range(6)
@@ -94,6 +100,7 @@ def scan_rows(
     compared with the row before it. `base` is the offset in the file of `buf[0]`.
     """
     place, why = start, DONE
+    r.at[STYLE] = UNKNOWN_STYLE
     while place < stop and why == DONE:
         if _is_full(r.at, len(r.fixed), len(r.real)):
             return place, FULL
@@ -137,9 +144,13 @@ def _stage_rows(
     staged, reals, offsets, facts = r.batch.staged, r.batch.reals, r.batch.offsets, r.batch.facts
     wall_from, offset_ms, zones = p.wall_from, p.offset_ms, r.zones
     decimals, span, since, until, cells = p.decimals, p.span, p.since, p.until, len(roles)
-    n, place = 0, start
+    flat, ends = r.batch.cells, r.batch.ends
+    ready = 0 if peek else _read_ahead(buf, start, stop, cells, decimals, span, at, r.batch)
+    n, place, number = 0, start, -1
     while place < stop and n < BATCH_ROWS:
         line = place
+        number += 1
+        quick = number < ready
         if buf[place] == NEWLINE or (buf[place] == RETURN and buf[place + 1] == NEWLINE):
             at[PREVIOUS_MS] = NEVER
             place = next_line(buf, place)
@@ -150,6 +161,13 @@ def _stage_rows(
         for i in range(cells):
             ends_row = i == cells - 1
             role = roles[i]
+            if quick and role >= 0 and flat[number * cells + i] != SLOW:
+                cell = flat[number * cells + i]
+                staged[n, role] = cell
+                offsets[n, role] = place
+                blanks += cell == BLANK
+                place = ends[number * cells + i + 1] + 1
+                continue
             if role >= 0:
                 offsets[n, role] = place
                 cell, length = fast_cell(load64(buf, place), ends_row, decimals, span)
@@ -216,6 +234,40 @@ def _stage_rows(
         else:
             _note_line(BAD_TIME if became == _TIMELESS else RAGGED_ROW, line, at[LINES], r.events, r.places)
     return place, DONE, n
+
+
+@njit(nogil=True, cache=True)
+def _read_ahead(
+    buf: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    cells: int,
+    decimals: int,
+    span: int,
+    at: NDArray[np.int64],
+    batch: Batch,
+) -> int:
+    """Read the cells of the next lines into `batch.cells`; how many lines, none but rows of plain cells.
+
+    Reading ends before a line with another number of delimiters.
+    """
+    ends, words = batch.ends, batch.words
+    lines, place = 0, start
+    if start < _LOOK_BEHIND or at[STYLE] == MIXED:
+        return 0
+    ends[0] = start - 1
+    while lines < BATCH_ROWS and place < stop:
+        if index_row(buf, place, cells, lines * cells + 1, ends, words) != cells:
+            break
+        lines += 1
+        place = ends[lines * cells] + 1
+    if lines > 0:
+        if at[STYLE] == UNKNOWN_STYLE:
+            at[STYLE] = choose_style(ends, words, decimals, span - 1, batch.cells[:cells])
+            if at[STYLE] == MIXED:
+                return 0
+        read_cells(at[STYLE], ends, words, decimals, span - 1, batch.cells[: lines * cells])
+    return lines
 
 
 @njit(nogil=True, cache=True)

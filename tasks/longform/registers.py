@@ -17,12 +17,13 @@ from tasks.longform.columns import POWER_COLUMNS
 from tasks.longform.tables import NodeTable
 from tasks.series.clock import LATEST_MS, ZONE_CODES
 from tasks.series.registers import NEVER
+from tasks.series.rows import ROOM
 from tasks.series.sums import LIMBS
 
 # Places in `Registers.at` behind `tasks.series.registers.LINES`, which is 0.
 ROWS, OUTSIDE, NODE_BEFORE, PREVIOUS_MS, STAMPS, FIXED, REALS, HOURS, SUMS, ADDED = range(1, 11)
-ASKED, ASKED_STOP, LAST_NODE, LAST_LENGTH = range(11, 15)
-_PLACES = 15
+ASKED, ASKED_STOP, LAST_NODE, LAST_LENGTH, STYLE = range(11, 16)
+_PLACES = 16
 
 # Columns of `Batch.facts`.
 MS, NODE_NUMBER, LINE, OFFSET, BLANKS, ODD = range(6)
@@ -40,7 +41,7 @@ NAMELESS = 0  # the number of a row's node where it names none
 WIDTH = len(POWER_COLUMNS)
 HOUR_MS = 3_600_000
 BATCH_ROWS = 256
-HOUR_ROOM = 1 << 12
+HOUR_ROOM = 1 << 14  # close to two years
 SUM_ROOM = 1 << 15
 STAMP_ROOM = 1 << 15
 STEP_ROOM = 1 << 12  # steps below so many whole seconds are counted in place
@@ -64,13 +65,17 @@ class Batch(NamedTuple):
 
     `staged` holds cells as `tasks.series.cells` reads them, `reals` their doubles
     where they are GENERAL, `offsets` their places in the buffer. ODD in `facts` is
-    whether a row has a GENERAL or BAD cell.
+    whether a row has a GENERAL or BAD cell. The last three are for cells that are
+    read many at a time (`tasks.series.styles`): all of a row, in the file's order.
     """
 
     staged: NDArray[np.int64]
     reals: NDArray[np.float64]
     offsets: NDArray[np.int64]
     facts: NDArray[np.int64]
+    ends: NDArray[np.int32]
+    words: NDArray[np.uint64]
+    cells: NDArray[np.int32]
 
 
 class Registers(NamedTuple):
@@ -97,8 +102,8 @@ class Registers(NamedTuple):
     places: NDArray[np.int64]
 
 
-def new_registers(slots: int, nodes: NodeTable, node_room: int) -> Registers:
-    """Registers at zero; `slots` is the first size of both hash tables."""
+def new_registers(cells: int, slots: int, nodes: NodeTable, node_room: int) -> Registers:
+    """Registers at zero for rows of `cells` cells; `slots` is the first size of both hash tables."""
     at = np.zeros(_PLACES, np.int64)
     at[PREVIOUS_MS] = NEVER
     hour = np.zeros((HOUR_ROOM + 1, WIDTH, 5), np.int64)
@@ -112,6 +117,9 @@ def new_registers(slots: int, nodes: NodeTable, node_room: int) -> Registers:
             reals=np.zeros((BATCH_ROWS, WIDTH)),
             offsets=np.zeros((BATCH_ROWS, WIDTH), np.int64),
             facts=np.zeros((BATCH_ROWS, _FACTS), np.int64),
+            ends=np.zeros(BATCH_ROWS * cells + 1 + ROOM, np.int32),
+            words=np.zeros(BATCH_ROWS * cells + 1 + ROOM, np.uint64),
+            cells=np.zeros(BATCH_ROWS * cells, np.int32),
         ),
         last=np.zeros(LAST_ROOM + 8, np.uint8),
         fixed=np.zeros((slots, 2), np.int64),

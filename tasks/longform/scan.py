@@ -107,7 +107,9 @@ class _Scan:
         self.leaves = b""
         self.names = [b""]
         self.name_bytes = 0
-        self.registers = registers.new_registers(SLOTS, node_table(self.names), _FIRST_NODES)
+        self.registers = registers.new_registers(
+            len(layout.names), SLOTS, node_table(self.names), _FIRST_NODES
+        )
         self.pieces: list[CellCounts] = []
         self.blanks = np.zeros((_FIRST_NODES, WIDTH), np.int64)
         self.bad = np.zeros((_FIRST_NODES, WIDTH), np.int64)

@@ -1,8 +1,8 @@
 """Reading the Time column: ISO stamps with offset, `Z` or a given zone; epoch seconds or milliseconds.
 
 Compiled parts return UTC milliseconds; `zone_table` turns a named zone into the
-arrays they need. What times mean for a series (gaps, order) is in
-`tasks.series.rows`.
+arrays they need. What times mean for a series (gaps, order) is the business of
+`tasks.series.scan` and `tasks.series.judge`.
 """
 
 from __future__ import annotations

@@ -36,17 +36,23 @@ def next_line(buf: NDArray[np.uint8], place: int) -> int:
 
 @njit(nogil=True, cache=True)
 def index_row(
-    buf: NDArray[np.uint8], start: int, cells: int, ends: NDArray[np.int32], words: NDArray[np.uint64]
+    buf: NDArray[np.uint8],
+    start: int,
+    cells: int,
+    first: int,
+    ends: NDArray[np.int32],
+    words: NDArray[np.uint64],
 ) -> int:
     """The number of delimiters in the line from `start` on, its line feed included.
 
-    Delimiter i stands at `ends[i]`, and `words[i]` holds the eight bytes up to it,
-    where the line feed is written as a comma. Counting stops beyond `cells`. At
-    least seven bytes are readable before `start`, and `PADDING` behind the line.
+    Delimiter i stands at `ends[first + i]`, and `words[first + i]` holds the eight
+    bytes up to it, where the line feed is written as a comma. Counting stops beyond
+    `cells`. At least seven bytes are readable before the first one, and `PADDING`
+    behind the line.
     """
-    found = 0
+    found = first
     place = start
-    while found <= cells:
+    while found <= first + cells:
         commas, feeds = masks_of(buf, place, COMMA, NEWLINE)
         bits = commas
         if feeds != 0:
@@ -75,4 +81,4 @@ def index_row(
             words[found - 1] ^= _FEED_TO_COMMA
             break
         place += 64
-    return found
+    return found - first

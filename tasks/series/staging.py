@@ -25,7 +25,7 @@ from tasks.series.cells import (
 from tasks.series.floats import OK, parse_float, parse_plain
 from tasks.series.registers import ASKED, STYLE
 from tasks.series.rows import index_row
-from tasks.series.styles import MIXED, UNKNOWN, choose_style, mark_slow, read_cells
+from tasks.series.styles import MIXED, UNKNOWN, choose_style, read_cells
 from tasks.series.swar import load64
 
 RAGGED, ASKS_FLOAT = -1, -2
@@ -63,16 +63,17 @@ def stage_row(
         return (place + 1 if buf[place] == NEWLINE else RAGGED), False, 0
     if buf[place] != COMMA:
         return RAGGED, True, 0
-    if place < _LOOK_BEHIND or index_row(buf, place, n + 1, ends, words) != n + 1:
+    if place < _LOOK_BEHIND or index_row(buf, place, n + 1, 0, ends, words) != n + 1:
         return _cell_by_cell(buf, place, decimals, span, staged, reals, at, solved_at, solved)
     if at[STYLE] == UNKNOWN:
         at[STYLE] = choose_style(ends, words, decimals, most, staged)
     style = at[STYLE]
     general = 0
     if style != MIXED:
-        if read_cells(style, ends, words, decimals, most, staged):
+        slow = read_cells(style, ends, words, decimals, most, staged)
+        if slow == 0:
             return ends[n] + 1, False, 0
-        if mark_slow(style, ends, words, decimals, most, staged) > n // 2:
+        if slow > n // 2:
             at[STYLE] = UNKNOWN
     for c in range(n):
         if style != MIXED and staged[c] != SLOW:

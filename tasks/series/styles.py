@@ -130,6 +130,13 @@ def _fixed_pattern(decimals: int) -> tuple[np.uint64, np.uint64, np.uint64, np.u
     return shifts, point, guard, fraction
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def _settled(value: np.uint64, wrong: np.uint64, length: np.int64, most: int) -> np.int32:
+    """The staged cell: blank, left over, or its value."""
+    cell = np.int32(value) if (wrong == _0) & (np.int64(value) <= most) else np.int32(SLOW)
+    return np.int32(BLANK) if length == 0 else cell
+
+
 @njit(nogil=True, cache=True)
 def read_cells(
     style: int,
@@ -138,69 +145,33 @@ def read_cells(
     decimals: int,
     most: int,
     staged: NDArray[np.int32],
-) -> bool:
-    """Read the cells between the delimiters into `staged`; whether all of them follow `style`.
+) -> int:
+    """Read the cells between the delimiters into `staged`; how many are left SLOW.
 
-    Cell c is the text from `ends[c]` to `ends[c + 1]`. Where one does not follow
-    the style, or its value is above `most`, its place in `staged` holds no value.
+    Cell c is the text from `ends[c]` to `ends[c + 1]`. SLOW are the cells that do not
+    follow `style`, one of WHOLE, PLAIN and FIXED, and those whose value is above `most`.
     """
-    wrong = _0
-    over = np.int64(0)
+    slow = np.int32(0)
     if style == WHOLE:
         for c in range(len(staged)):
             length = np.int64(ends[c + 1]) - ends[c] - 1
-            value, bad = _whole(words[c + 1], length)
-            wrong |= bad
-            over |= most - np.int64(value)
-            staged[c] = np.int32(BLANK) if length == 0 else np.int32(value)
+            value, wrong = _whole(words[c + 1], length)
+            staged[c] = _settled(value, wrong, length, most)
+            slow += staged[c] == SLOW
     elif style == PLAIN:
         for c in range(len(staged)):
             length = np.int64(ends[c + 1]) - ends[c] - 1
-            value, bad = _plain(words[c + 1], length)
-            wrong |= bad
-            over |= most - np.int64(value)
-            staged[c] = np.int32(BLANK) if length == 0 else np.int32(value)
+            value, wrong = _plain(words[c + 1], length)
+            staged[c] = _settled(value, wrong, length, most)
+            slow += staged[c] == SLOW
     else:
         shifts, point, guard, fraction = _fixed_pattern(decimals)
         for c in range(len(staged)):
             length = np.int64(ends[c + 1]) - ends[c] - 1
-            value, bad = _fixed(words[c + 1], length, shifts, point, guard, fraction)
-            filled = -np.int64(length != 0)
-            wrong |= bad & np.uint64(filled)
-            over |= (most - np.int64(value)) & filled
-            staged[c] = np.int32(BLANK) if length == 0 else np.int32(value)
-    return bool(wrong == _0 and over >= 0)
-
-
-@njit(nogil=True, cache=True)
-def mark_slow(
-    style: int,
-    ends: NDArray[np.int32],
-    words: NDArray[np.uint64],
-    decimals: int,
-    most: int,
-    staged: NDArray[np.int32],
-) -> int:
-    """As `read_cells`, with SLOW for the cells that do not follow the style; how many there are."""
-    shifts, point, guard, fraction = _fixed_pattern(decimals if style == FIXED else 1)
-    slow = 0
-    for c in range(len(staged)):
-        length = np.int64(ends[c + 1]) - ends[c] - 1
-        if length == 0:
-            staged[c] = BLANK
-            continue
-        if style == WHOLE:
-            value, bad = _whole(words[c + 1], length)
-        elif style == PLAIN:
-            value, bad = _plain(words[c + 1], length)
-        else:
-            value, bad = _fixed(words[c + 1], length, shifts, point, guard, fraction)
-        if style == MIXED or bad != _0 or np.int64(value) > most:
-            staged[c] = SLOW
-            slow += 1
-        else:
-            staged[c] = np.int32(value)
-    return slow
+            value, wrong = _fixed(words[c + 1], length, shifts, point, guard, fraction)
+            staged[c] = _settled(value, wrong, length, most)
+            slow += staged[c] == SLOW
+    return int(slow)
 
 
 @njit(nogil=True, cache=True)
@@ -212,7 +183,7 @@ def choose_style(
     for style in (WHOLE, PLAIN, FIXED):
         fits = decimals == 0 if style != FIXED else 0 < decimals <= MOST_DECIMALS
         if fits:
-            slow = mark_slow(style, ends, words, decimals, most, staged)
+            slow = read_cells(style, ends, words, decimals, most, staged)
             if slow <= fewest and (best == MIXED or slow < fewest):
                 best, fewest = style, slow
     return best

@@ -19,7 +19,7 @@ def test_all_delimiters_of_a_line_are_found_with_the_bytes_up_to_them(cells: lis
     data = (BEFORE + line).encode()
     buf = np.frombuffer(data + b",5\n" + b"6" * PADDING, np.uint8)
     ends, words = np.zeros(len(cells) + ROOM, np.int32), np.zeros(len(cells) + ROOM, np.uint64)
-    found = index_row(buf, len(BEFORE), len(cells), ends, words)
+    found = index_row(buf, len(BEFORE), len(cells), 0, ends, words)
     places = [i for i, byte in enumerate(data) if i >= len(BEFORE) and byte in b",\n"]
     assert ends[:found].tolist() == places
     seen = [int(word).to_bytes(8, "little") for word in words[:found]]
@@ -30,7 +30,7 @@ def test_counting_stops_soon_behind_the_cells_of_a_row() -> None:
     for cells in (1, 10, 100):
         ends, words = np.zeros(cells + ROOM, np.int32), np.zeros(cells + ROOM, np.uint64)
         buf = np.frombuffer(BEFORE.encode() + b"," * 5000 + b"\n" + bytes(PADDING), np.uint8)
-        found = index_row(buf, len(BEFORE), cells, ends, words)
+        found = index_row(buf, len(BEFORE), cells, 0, ends, words)
         assert cells < found <= cells + 64
 
 
