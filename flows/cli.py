@@ -102,8 +102,8 @@ class Scan:
     """Threads to scan with; all cores by default."""
     scheduler: Annotated[str | None, Parameter(group=_SCAN)] = None
     """Address of a running Dask scheduler to use instead."""
-    block_size: Annotated[str, Parameter(group=_SCAN)] = "64MiB"
-    """Bytes of a unit of work (64MiB)."""
+    block_size: Annotated[str | None, Parameter(group=_SCAN)] = None
+    """Bytes of a unit of work, such as 64MiB; by default what fits the file and the workers."""
     force: Annotated[bool, Parameter(negative="", group=_SCAN)] = False
     """Forget finished work and read everything again."""
 

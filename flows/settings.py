@@ -12,7 +12,6 @@ from schemas.series import Thresholds
 from tasks.series.clock import parse_zone
 from tasks.series.options import ScanOptions
 from tasks.series.spec import parse_instant
-from tasks.series.units import DEFAULT_BLOCK_BYTES
 
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*$", re.IGNORECASE)
 _SMALLEST_BLOCK = 4096
@@ -33,7 +32,10 @@ def parse_size(text: str | int) -> int:
 
 
 class RunSettings(BaseModel):
-    """What a run reads, where it writes, and how. Times are ISO; a size may be written `64MiB`."""
+    """What a run reads, where it writes, and how. Times are ISO; a size may be written `64MiB`.
+
+    Without `block_bytes` blocks are as large as fits a file and the workers.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,18 +48,18 @@ class RunSettings(BaseModel):
     timezone: str | None = None
     workers: int | None = Field(default=None, ge=1)
     scheduler: str | None = None
-    block_bytes: int = Field(default=DEFAULT_BLOCK_BYTES, ge=_SMALLEST_BLOCK)
+    block_bytes: int | None = Field(default=None, ge=_SMALLEST_BLOCK)
     force: bool = False
     catalogue: str | None = None
     thresholds: Thresholds = Thresholds()
 
     @field_validator("block_bytes", mode="before")
     @classmethod
-    def _size(cls, value: str | int) -> int:
-        return parse_size(value)
+    def _size(cls, value: str | int | None) -> int | None:
+        return None if value is None else parse_size(value)
 
-    def scan_options(self) -> ScanOptions:
-        """The part of the settings that a scan needs.
+    def scan_options(self, workers: int = 1) -> ScanOptions:
+        """The part of the settings that a scan on so many workers needs.
 
         Raises:
             UsageError: a time or zone cannot be read, or the catalogue is not valid.
@@ -69,6 +71,7 @@ class RunSettings(BaseModel):
             until_ms=parse_instant(self.until, self.timezone) if self.until else None,
             timezone=self.timezone,
             block_bytes=self.block_bytes,
+            workers=workers,
             thresholds=self.thresholds,
             catalogue=load_catalogue(self.catalogue) if self.catalogue else None,
         )

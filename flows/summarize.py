@@ -83,7 +83,8 @@ def summarize(
     artifact.start()
     with open_client(settings.scheduler, settings.workers) as client:
         executor = DaskExecutor(client)
-        work = Work(settings.scan_options(), executor, store, hearers, judge_only=mode == "judge")
+        threads = max(sum(client.nthreads().values()), 1)  # type: ignore[no-untyped-call]
+        work = Work(settings.scan_options(threads), executor, store, hearers, judge_only=mode == "judge")
         try:
             summaries = _all_summaries(groups, work, force=settings.force)
         except BaseException:

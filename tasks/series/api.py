@@ -27,7 +27,7 @@ def summary_of_file(path: str | Path, *, timezone: str | None = None, workers: i
             f"{path} holds {len(found)} series, expected one file.", hint="Give one of its files."
         )
     (series,) = found
-    planned = plan_series(series, heads_of(series, None), ScanOptions(timezone=timezone))
+    planned = plan_series(series, heads_of(series, None), ScanOptions(timezone=timezone, workers=workers))
     return summarise_series(planned, ThreadExecutor(workers))
 
 

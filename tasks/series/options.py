@@ -6,17 +6,20 @@ from dataclasses import dataclass
 
 from schemas.metrics import CATALOGUE, Catalogue, inferred
 from schemas.series import SeriesContract, Thresholds
-from tasks.series.units import DEFAULT_BLOCK_BYTES
 
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """What a user may ask of a scan. Times are UTC ms, [since, until)."""
+    """What a user may ask of a scan. Times are UTC ms, [since, until).
+
+    Without `block_bytes` a block is as large as fits a file and `workers`.
+    """
 
     since_ms: int | None = None
     until_ms: int | None = None
     timezone: str | None = None
-    block_bytes: int = DEFAULT_BLOCK_BYTES
+    block_bytes: int | None = None
+    workers: int = 2
     thresholds: Thresholds = Thresholds()
     catalogue: Catalogue | None = None
 

@@ -22,9 +22,23 @@ from tasks.series.head import Head
 from tasks.series.scan import scan_block
 from tasks.series.spec import Block, ScanSpec, cut
 from tasks.series.tally import Tally
+from tasks.storage.digest import LEAF_BYTES
 from tasks.storage.units import UnitStore, unit_key
 
-DEFAULT_BLOCK_BYTES = 64 << 20
+BLOCKS_A_WORKER = 4
+SMALLEST_BLOCK, LARGEST_BLOCK = 16 << 20, 256 << 20
+
+
+def fitting_block_bytes(file_bytes: int, workers: int) -> int:
+    """The block size for a file of `file_bytes` and so many workers, in bytes.
+
+    Four blocks for each worker, so that all end at about the same time. Smaller ones
+    than 16 MiB would spend more time on their tallies than on their bytes; of larger
+    ones than 256 MiB too much would be lost with a worker. Memory sets no bound, since
+    a block passes through a small buffer. Whole MiB: no leaf of a digest is cut.
+    """
+    wanted = -(-file_bytes // (BLOCKS_A_WORKER * workers * LEAF_BYTES)) * LEAF_BYTES
+    return min(max(wanted, SMALLEST_BLOCK), LARGEST_BLOCK)
 
 
 class Mergeable(Protocol):

@@ -35,6 +35,7 @@ from tasks.series.units import (
     FileScan,
     ScanKind,
     code_digest,
+    fitting_block_bytes,
     is_known,
     plan_file,
     tally_file,
@@ -53,7 +54,7 @@ class PlannedSeries:
     spec: ScanSpec
     scans: tuple[FileScan, ...]
     within: tuple[tuple[int, int] | None, ...]
-    block_bytes: int
+    block_bytes: tuple[int, ...]
 
 
 def heads_of(series: SeriesFiles, store: UnitStore | None) -> tuple[Head, ...]:
@@ -106,11 +107,14 @@ def plan_series(
         timezone=options.timezone,
     )
     within = tuple(bytes_of_period(head, spec) for head in heads)
-    scans = tuple(
-        plan_file(kind, head, spec, options.block_bytes, part)
-        for head, part in zip(heads, within, strict=True)
+    sizes = tuple(
+        options.block_bytes or fitting_block_bytes(head.file.size, options.workers) for head in heads
     )
-    return PlannedSeries(series, contract, heads, spec, scans, within, options.block_bytes)
+    scans = tuple(
+        plan_file(kind, head, spec, block_bytes, part)
+        for head, part, block_bytes in zip(heads, within, sizes, strict=True)
+    )
+    return PlannedSeries(series, contract, heads, spec, scans, within, sizes)
 
 
 def summarise_series(
@@ -144,8 +148,10 @@ def summarise_series(
 
     def recount(number: int, ranges: KeyRanges) -> Tally:
         scans = tuple(
-            plan_file(WIDE, head, planned.spec.refined(ranges), planned.block_bytes, part)
-            for head, part in zip(planned.heads, planned.within, strict=True)
+            plan_file(WIDE, head, planned.spec.refined(ranges), block_bytes, part)
+            for head, part, block_bytes in zip(
+                planned.heads, planned.within, planned.block_bytes, strict=True
+            )
         )
         on_pass(number, bytes_unread(scans, store))
         return _tally(scans, executor, store)

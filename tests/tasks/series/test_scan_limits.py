@@ -13,7 +13,7 @@ from tasks.series.feed import CHUNK_BYTES
 from tasks.series.head import read_head
 from tasks.series.scan import scan_block
 from tasks.series.spec import Block, ScanSpec
-from tasks.series.units import DEFAULT_BLOCK_BYTES
+from tasks.series.units import SMALLEST_BLOCK
 from tasks.storage.source import FileRef
 
 Write = Callable[..., FileRef]
@@ -60,5 +60,5 @@ class TestMemory:
         assert large[0] > 3.9 * small[0] > 3 * (1 << 20)
         assert large[1] <= 1.1 * small[1]
 
-    def test_the_default_chunk_is_smaller_than_the_default_block(self) -> None:
-        assert CHUNK_BYTES <= 16 << 20 < DEFAULT_BLOCK_BYTES
+    def test_a_chunk_is_smaller_than_any_block_but_the_users_own(self) -> None:
+        assert CHUNK_BYTES < SMALLEST_BLOCK

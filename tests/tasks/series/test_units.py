@@ -15,15 +15,19 @@ from schemas.errors import FileChanged
 from tasks.series.head import read_head
 from tasks.series.spec import ScanSpec
 from tasks.series.units import (
+    LARGEST_BLOCK,
+    SMALLEST_BLOCK,
     WIDE,
     ThreadExecutor,
     blocks_of,
+    fitting_block_bytes,
     is_known,
     merge_all,
     plan_file,
     scan_unit,
     tally_file,
 )
+from tasks.storage.digest import LEAF_BYTES
 from tasks.storage.source import FileRef
 from tasks.storage.units import UnitStore
 
@@ -136,3 +140,13 @@ def test_more_blocks_need_no_more_memory(write: Write, table: Any) -> None:
 
 def test_merging_takes_results_one_at_a_time(ref: FileRef, scan: Any, facts: Any, tally: Any) -> None:
     assert facts(merge_all(iter(scan(ref, cuts=range(100, ref.size, 100))))) == facts(tally(ref))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7, 500])
+@pytest.mark.parametrize("size", [0, 1, 100 << 20, 843_403_137, 6 << 30, 1 << 45])
+def test_blocks_are_whole_leaves_and_enough_for_all_workers(size: int, workers: int) -> None:
+    block = fitting_block_bytes(size, workers)
+    assert block % LEAF_BYTES == 0
+    assert SMALLEST_BLOCK <= block <= LARGEST_BLOCK
+    if SMALLEST_BLOCK < block < LARGEST_BLOCK:
+        assert 3 * workers < -(-size // block) <= 4 * workers
