@@ -67,7 +67,7 @@ def scan_long_block(
         NotASeries: a line is longer than any row can be.
         AcmetraceError: there are more nodes or different values than are kept.
     """
-    with open_reader(block.file) as reader:
+    with open_reader(block.file, block.stop) as reader:
         scan = _Scan(block, layout_of(columns), spec)
         feed(scan, reader, chunk_bytes)
         return scan.tally()

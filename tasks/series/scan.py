@@ -46,7 +46,7 @@ def scan_block(
         ReadFailed: storage failed before the end of the block.
         NotASeries: a line is longer than any row can be.
     """
-    with open_reader(block.file) as reader:
+    with open_reader(block.file, block.stop) as reader:
         scan = _Scan(block, columns, spec)
         feed(scan, reader, chunk_bytes)
         return scan.tally()

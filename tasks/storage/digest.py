@@ -79,6 +79,6 @@ def file_digest(ref: FileRef) -> str:
         FileChanged, ReadFailed: as `open_reader`.
     """
     leaves = LeafDigests(0, 1 << 62)
-    with open_reader(ref) as reader:
+    with open_reader(ref, ref.size) as reader:
         leaves.read(reader)
     return joined([leaves.finish()])

@@ -12,8 +12,9 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
@@ -24,6 +25,8 @@ from fsspec.core import url_to_fs
 from schemas.errors import FileChanged, ReadFailed, SourceError
 
 Compression = Literal["", "gz", "zst"]
+
+_AHEAD_BYTES = 8 << 20  # two such pieces of a remote file are held
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,11 @@ def _remote_version(info: dict[str, object]) -> str:
 
 
 @contextmanager
-def open_reader(ref: FileRef) -> Iterator[Reader]:
+def open_reader(ref: FileRef, until: int | None = None) -> Iterator[Reader]:
     """Open `ref` for reading; packed files give their unpacked bytes, in ascending order only.
+
+    With `until` the bytes up to there will be read in ascending order: the store
+    fetches the next ones while the last ones are worked on.
 
     Raises:
         FileChanged: the file is not the planned version, when opened or when closed without error.
@@ -101,11 +107,14 @@ def open_reader(ref: FileRef) -> Iterator[Reader]:
         elif ref.local:
             descriptor = os.open(local_path(ref.url), os.O_RDONLY)
             try:
-                yield _LocalReader(descriptor)
+                yield _LocalReader(descriptor, until or 0)
             finally:
                 os.close(descriptor)
-        else:
+        elif until is None:
             yield _RemoteReader(ref)
+        else:
+            with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as pool:
+                yield _AheadReader(_RemoteReader(ref), pool, min(until, ref.size))
     except (OSError, EOFError, zlib.error) as error:
         raise ReadFailed(f"{ref.url} cannot be read to its end: {error}.") from error
     _check_version(ref)
@@ -135,8 +144,14 @@ def _unpacked(ref: FileRef) -> Iterator[BinaryIO]:
 @dataclass
 class _LocalReader:
     descriptor: int
+    until: int
+    advised: int = 0
 
     def read_into(self, offset: int, buffer: memoryview) -> int:
+        # The system reads ahead by itself, but less than a disk or network mount can have in flight.
+        if offset + len(buffer) > self.advised - _AHEAD_BYTES // 2 and offset < self.until:
+            self.advised = offset + len(buffer) + _AHEAD_BYTES
+            _will_need(self.descriptor, offset, min(self.advised, self.until) - offset)
         filled = 0
         while filled < len(buffer):
             count = os.preadv(self.descriptor, [buffer[filled:]], offset + filled)
@@ -163,6 +178,50 @@ class _RemoteReader:
             raise ReadFailed(f"{self.ref.url} gave {len(data)} of the bytes {offset} to {stop}.")
         buffer[: len(data)] = data
         return len(data)
+
+
+@dataclass
+class _AheadReader:
+    """Bytes of a store in pieces: the next is on its way while the last one is used."""
+
+    store: _RemoteReader
+    pool: ThreadPoolExecutor
+    until: int
+    pieces: dict[int, Future[bytearray]] = field(default_factory=dict)
+
+    def read_into(self, offset: int, buffer: memoryview) -> int:
+        filled = 0
+        while filled < len(buffer):
+            start, piece = self._piece_with(offset + filled)
+            count = min(len(buffer) - filled, start + len(piece) - offset - filled)
+            if count <= 0:
+                break
+            from_ = offset + filled - start
+            buffer[filled : filled + count] = memoryview(piece)[from_ : from_ + count]
+            filled += count
+        return filled
+
+    def _piece_with(self, offset: int) -> tuple[int, bytearray]:
+        """Start and bytes of the piece that has the byte at `offset`, of none behind the end of the file."""
+        here = next((start for start in self.pieces if start <= offset < start + _AHEAD_BYTES), offset)
+        behind = here + _AHEAD_BYTES
+        wanted = {here, behind} if behind < self.until else {here}
+        for start in wanted - self.pieces.keys():
+            self.pieces[start] = self.pool.submit(self._fetch, start)
+        for start in self.pieces.keys() - wanted:
+            del self.pieces[start]
+        return here, self.pieces[here].result()
+
+    def _fetch(self, start: int) -> bytearray:
+        piece = bytearray(min(_AHEAD_BYTES, max(self.store.ref.size - start, 0)))
+        with memoryview(piece) as view:
+            self.store.read_into(start, view)
+        return piece
+
+
+def _will_need(descriptor: int, offset: int, size: int) -> None:
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
 
 
 @dataclass

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -200,6 +202,55 @@ class TestStorageThatFails:
         flaky.trouble = "connection"
         with pytest.raises(ReadFailed, match="the peer has gone"):
             read_all(ref)
+
+
+class TestReadingAhead:
+    """With `until` a store is read in large pieces; what is read is the same."""
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(
+        cuts=st.lists(st.integers(0, len(TEXT) + 50), min_size=1, max_size=12).map(sorted),
+        until=st.integers(0, len(TEXT) + 50),
+        ahead=st.sampled_from([1, 7, 100, 4096, 1 << 20]),
+    )
+    def test_ascending_ranges_are_those_of_the_file(
+        self, ref: FileRef, cuts: list[int], until: int, ahead: int
+    ) -> None:
+        with pytest.MonkeyPatch.context() as patch, open_reader(ref, until) as reader:
+            patch.setattr("tasks.storage.source._AHEAD_BYTES", ahead)
+            for start, stop in itertools.pairwise(cuts):
+                buffer = bytearray(stop - start)
+                count = reader.read_into(start, memoryview(buffer))
+                assert buffer[:count] == TEXT[start:stop]
+
+    def test_the_next_piece_is_fetched_while_the_last_one_is_used(
+        self, flaky: type[FlakyFileSystem], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tasks.storage.source._AHEAD_BYTES", 100)
+        asked: list[tuple[int, int]] = []
+        fetched = threading.Event()
+
+        def cat_file(self: Any, path: str, start: int, end: int, **options: Any) -> bytes:
+            asked.append((start, end))
+            if start == 100:
+                fetched.set()
+            return TEXT[start:end]
+
+        monkeypatch.setattr(FlakyFileSystem, "cat_file", cat_file)
+        with open_reader(stat_file("flaky://box/X.csv"), 250) as reader:
+            reader.read_into(0, memoryview(bytearray(10)))
+            assert fetched.wait(10), "byte 100 was not asked for before it was needed"
+            for place in range(10, 250, 10):
+                reader.read_into(place, memoryview(bytearray(10)))
+        assert sorted(asked) == [(0, 100), (100, 200), (200, 300)]
+
+    def test_an_error_of_a_piece_is_told_where_it_is_needed(self, flaky: type[FlakyFileSystem]) -> None:
+        flaky.trouble = "connection"
+        with (
+            pytest.raises(ReadFailed, match="the peer has gone"),
+            open_reader(stat_file("flaky://box/X.csv"), 250) as reader,
+        ):
+            reader.read_into(0, memoryview(bytearray(10)))
 
 
 def test_urls_of_local_files() -> None:
