@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from schemas.findings import EXAMPLES_KEPT
 from tasks.longform.columns import MEMORY
@@ -15,6 +16,8 @@ from tasks.longform.registers import (
     ADDED,
     BLANKS,
     COUNT,
+    DENSE,
+    DENSE_NODE,
     FIXED,
     HOUR_MS,
     HOURS,
@@ -23,6 +26,7 @@ from tasks.longform.registers import (
     MOST,
     MS,
     NAMELESS,
+    NO_LEAST,
     NO_NODE,
     NODE_NUMBER,
     ODD,
@@ -30,6 +34,7 @@ from tasks.longform.registers import (
     REALS,
     SUMS,
     TOTAL_UNITS,
+    WIDTH,
     ZERO,
     Registers,
     Rules,
@@ -44,7 +49,7 @@ from tasks.series.sums import add_value
 def count_batch(n: int, base: int, q: Rules, r: Registers) -> None:
     """Add the first `n` staged rows to all that is counted; `base` is the offset of the buffer."""
     _count_values(n, q, r)
-    _count_hours(n, q, r)
+    _count_hours(n, r)
     _count_nodes(n, base, q, r)
     odd = False
     for i in range(n):
@@ -56,24 +61,56 @@ def count_batch(n: int, base: int, q: Rules, r: Registers) -> None:
 
 @njit(nogil=True, cache=True)
 def _count_values(n: int, q: Rules, r: Registers) -> None:
-    """Fixed-point values, blanks and bad cells to the table of counts."""
-    staged, facts, table, power = r.batch.staged, r.batch.facts, r.fixed, q.power
-    added = 0
+    """Fixed-point values, blanks and bad cells to the counts of their node.
+
+    Rows of a node mostly stand together: its counts are kept apart, in a table that
+    is indexed by value, until the next node comes.
+    """
+    staged, facts, power = r.batch.staged, r.batch.facts, q.power
+    dense, bounds = r.dense, r.dense_range
+    fresh = 0
     for i in range(n):
-        node = facts[i, NODE_NUMBER]
+        if facts[i, NODE_NUMBER] != r.at[DENSE_NODE]:
+            r.at[DENSE] += fresh
+            fresh = 0
+            empty_dense(r.at, dense, bounds, r.fixed)
+            r.at[DENSE_NODE] = facts[i, NODE_NUMBER]
         for j in range(len(power)):
             c = power[j]
-            value = staged[i, c]
-            if value != GENERAL:
-                key = (((node << COLUMN_BITS) | c) << VALUE_BITS) | (value + STAGES)
-                added += count_key(table, key)
-    r.at[FIXED] += added
+            if staged[i, c] != GENERAL:
+                place = staged[i, c] + STAGES
+                fresh += dense[c, place] == 0
+                dense[c, place] += 1
+                bounds[c, 0] = min(bounds[c, 0], place)
+                bounds[c, 1] = max(bounds[c, 1], place)
+    r.at[DENSE] += fresh
 
 
 @njit(nogil=True, cache=True)
-def _count_hours(n: int, q: Rules, r: Registers) -> None:
+def empty_dense(
+    at: NDArray[np.int64],
+    dense: NDArray[np.int32],
+    bounds: NDArray[np.int64],
+    table: NDArray[np.int64],
+) -> None:
+    """Move the counts of one node to the hash table of all."""
+    node = at[DENSE_NODE]
+    added = 0
+    for c in range(WIDTH):
+        for place in range(bounds[c, 0], bounds[c, 1] + 1):
+            if dense[c, place] != 0:
+                key = (((node << COLUMN_BITS) | c) << VALUE_BITS) | place
+                added += count_key(table, key, dense[c, place])
+                dense[c, place] = 0
+        bounds[c, 0], bounds[c, 1] = dense.shape[1], -1
+    at[FIXED] += added
+    at[DENSE] = 0
+
+
+@njit(nogil=True, cache=True)
+def _count_hours(n: int, r: Registers) -> None:
     """Count, zeros, sum, least and greatest fixed-point value of each hour and column."""
-    staged, facts, power = r.batch.staged, r.batch.facts, q.power
+    staged, facts = r.batch.staged, r.batch.facts
     hour, hours, hour_slot = r.hour, r.hours, r.hour_slot
     used = r.at[HOURS]
     for i in range(n):
@@ -84,15 +121,14 @@ def _count_hours(n: int, q: Rules, r: Registers) -> None:
             slot = used
             hour_slot[number] = slot
             hours[slot] = number
-        for j in range(len(power)):
-            c = power[j]
+        # Over all columns, without a branch, for vector instructions.
+        for c in range(WIDTH):
             value = staged[i, c]
-            if value >= 0:
-                hour[slot, c, COUNT] += 1
-                hour[slot, c, ZERO] += value == 0
-                hour[slot, c, TOTAL_UNITS] += value
-                hour[slot, c, LEAST] = min(hour[slot, c, LEAST], value)
-                hour[slot, c, MOST] = max(hour[slot, c, MOST], value)
+            hour[slot, COUNT, c] += value >= 0
+            hour[slot, ZERO, c] += value == 0
+            hour[slot, TOTAL_UNITS, c] += max(value, 0)
+            hour[slot, LEAST, c] = min(hour[slot, LEAST, c], value if value >= 0 else NO_LEAST)
+            hour[slot, MOST, c] = max(hour[slot, MOST, c], value)
     r.at[HOURS] = used
 
 
@@ -133,8 +169,8 @@ def _count_doubles(n: int, q: Rules, r: Registers) -> None:
             value = reals[i, c]
             group = (facts[i, NODE_NUMBER] << COLUMN_BITS) | c
             found += count_pair(table, group, int(np.float64(value).view(np.int64)))
-            hour[slot, c, COUNT] += 1
-            hour[slot, c, ZERO] += value == 0.0
+            hour[slot, COUNT, c] += 1
+            hour[slot, ZERO, c] += value == 0.0
             bounds[slot, c, 0] = min(bounds[slot, c, 0], value)
             bounds[slot, c, 1] = max(bounds[slot, c, 1], value)
             if sums[slot, c] == 0:
@@ -153,9 +189,9 @@ def _note_events(n: int, q: Rules, r: Registers) -> None:
     for i in range(n):
         odd = facts[i, ODD]
         outside = False
-        for j in range(len(power)):
-            value = staged[i, power[j]]
-            outside |= value >= 0 and (value < low_units[power[j]] or value > high_units[power[j]])
+        for c in range(WIDTH):
+            value = staged[i, c]
+            outside |= (value >= 0) & ((value < low_units[c]) | (value > high_units[c]))
         if facts[i, NODE_NUMBER] == NAMELESS:
             _note(r, NO_NODE, facts[i, LINE], -1, facts[i, OFFSET])
         if not outside and odd == 0:

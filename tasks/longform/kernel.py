@@ -21,6 +21,7 @@ from tasks.longform.registers import (
     ASKED_STOP,
     BATCH_ROWS,
     BLANKS,
+    DENSE,
     FIXED,
     HOUR_ROOM,
     HOURS,
@@ -115,7 +116,7 @@ def scan_rows(
 def _is_full(at: NDArray[np.int64], fixed_slots: int, real_slots: int) -> bool:
     """Whether a table may have no room for a whole batch."""
     cells = BATCH_ROWS * WIDTH
-    if at[FIXED] + cells > fixed_slots // 2 or at[REALS] + cells > real_slots // 2:
+    if at[FIXED] + at[DENSE] + cells > fixed_slots // 2 or at[REALS] + cells > real_slots // 2:
         return True
     if at[HOURS] + BATCH_ROWS > HOUR_ROOM or at[SUMS] + cells > SUM_ROOM:
         return True

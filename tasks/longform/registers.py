@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from schemas.findings import EXAMPLES_KEPT
 from tasks.longform.columns import POWER_COLUMNS
 from tasks.longform.tables import NodeTable
+from tasks.series.cells import BLANK, STAGES
 from tasks.series.clock import LATEST_MS, ZONE_CODES
 from tasks.series.registers import NEVER
 from tasks.series.rows import ROOM
@@ -22,8 +23,8 @@ from tasks.series.sums import LIMBS
 
 # Places in `Registers.at` behind `tasks.series.registers.LINES`, which is 0.
 ROWS, OUTSIDE, NODE_BEFORE, PREVIOUS_MS, STAMPS, FIXED, REALS, HOURS, SUMS, ADDED = range(1, 11)
-ASKED, ASKED_STOP, LAST_NODE, LAST_LENGTH, STYLE = range(11, 16)
-_PLACES = 16
+ASKED, ASKED_STOP, LAST_NODE, LAST_LENGTH, STYLE, DENSE, DENSE_NODE = range(11, 18)
+_PLACES = 18
 
 # Columns of `Batch.facts`.
 MS, NODE_NUMBER, LINE, OFFSET, BLANKS, ODD = range(6)
@@ -33,7 +34,7 @@ _FACTS = 6
 NO_NODE = 4
 KINDS = 5
 
-# Parts of `Registers.hour`.
+# Parts of `Registers.hour`, whose other indices are slot and power column.
 COUNT, ZERO, TOTAL_UNITS, LEAST, MOST = range(5)
 NO_LEAST, NO_MOST = 1 << 62, -1
 
@@ -84,6 +85,8 @@ class Registers(NamedTuple):
     at: NDArray[np.int64]
     batch: Batch
     last: NDArray[np.uint8]  # the node cell before, with its delimiter
+    dense: NDArray[np.int32]  # counts of the values of one node: power column, value + STAGES
+    dense_range: NDArray[np.int64]  # least and greatest index in use of each column
     fixed: NDArray[np.int64]
     real: NDArray[np.int64]
     hour_slot: NDArray[np.int32]
@@ -102,18 +105,19 @@ class Registers(NamedTuple):
     places: NDArray[np.int64]
 
 
-def new_registers(cells: int, slots: int, nodes: NodeTable, node_room: int) -> Registers:
-    """Registers at zero for rows of `cells` cells; `slots` is the first size of both hash tables."""
+def new_registers(cells: int, span: int, slots: int, nodes: NodeTable, node_room: int) -> Registers:
+    """Registers at zero for rows of `cells` cells and values below `span`; `slots` of both hash tables."""
     at = np.zeros(_PLACES, np.int64)
     at[PREVIOUS_MS] = NEVER
-    hour = np.zeros((HOUR_ROOM + 1, WIDTH, 5), np.int64)
-    hour[:, :, LEAST], hour[:, :, MOST] = NO_LEAST, NO_MOST
+    hour = np.zeros((HOUR_ROOM + 1, 5, WIDTH), np.int64)
+    hour[:, LEAST], hour[:, MOST] = NO_LEAST, NO_MOST
     hour_range = np.empty((HOUR_ROOM + 1, WIDTH, 2))
     hour_range[:] = np.inf, -np.inf
     return Registers(
         at=at,
         batch=Batch(
-            staged=np.zeros((BATCH_ROWS, WIDTH), np.int64),
+            # A column that the file does not have stays blank.
+            staged=np.full((BATCH_ROWS, WIDTH), BLANK, np.int64),
             reals=np.zeros((BATCH_ROWS, WIDTH)),
             offsets=np.zeros((BATCH_ROWS, WIDTH), np.int64),
             facts=np.zeros((BATCH_ROWS, _FACTS), np.int64),
@@ -122,6 +126,8 @@ def new_registers(cells: int, slots: int, nodes: NodeTable, node_room: int) -> R
             cells=np.zeros(BATCH_ROWS * cells, np.int32),
         ),
         last=np.zeros(LAST_ROOM + 8, np.uint8),
+        dense=np.zeros((WIDTH, span + STAGES), np.int32),
+        dense_range=np.tile(np.array([span + STAGES, -1]), (WIDTH, 1)),
         fixed=np.zeros((slots, 2), np.int64),
         real=np.zeros((slots, 3), np.int64),
         hour_slot=np.zeros(LATEST_MS // HOUR_MS + 1, np.int32),

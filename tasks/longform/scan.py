@@ -18,6 +18,7 @@ from schemas.findings import EXAMPLES_KEPT
 from schemas.ipmi import MEMORY_COLUMN
 from tasks.longform import kernel, registers
 from tasks.longform.columns import NEVER_ZERO, POWER_COLUMNS, Layout, layout_of
+from tasks.longform.counting import empty_dense
 from tasks.longform.counts import CellCounts
 from tasks.longform.nodes import NodeFacts
 from tasks.longform.registers import BATCH_ROWS, WIDTH, Rules
@@ -108,7 +109,7 @@ class _Scan:
         self.names = [b""]
         self.name_bytes = 0
         self.registers = registers.new_registers(
-            len(layout.names), SLOTS, node_table(self.names), _FIRST_NODES
+            len(layout.names), spec.span, SLOTS, node_table(self.names), _FIRST_NODES
         )
         self.pieces: list[CellCounts] = []
         self.blanks = np.zeros((_FIRST_NODES, WIDTH), np.int64)
@@ -143,9 +144,11 @@ class _Scan:
             elif why == kernel.ASK_NODE:
                 self._add_node(array[at[registers.ASKED] : at[registers.ASKED_STOP]].tobytes())
             else:
-                self._fold(array, base)
+                for kind, rule in _RULES.items():
+                    self._fold_places(array, base, kind, rule)
                 if why == kernel.DONE:
                     return place
+                self._make_room()
 
     def _add_node(self, name: bytes) -> None:
         """Give the node `name` the next number; the name table grows by doubling."""
@@ -167,15 +170,12 @@ class _Scan:
             r = r._replace(nodes=node_table(self.names))
         self.registers = r
 
-    def _fold(self, array: NDArray[np.uint8], base: int) -> None:
-        """Take what the kernel collected into the tables, and make room where there is none."""
+    def _make_room(self) -> None:
+        """Take what the kernel collected into the tables where it has no room for more."""
         at = self.registers.at
-        self._fold_stamps(self.registers.stamps[: at[registers.STAMPS]])
-        at[registers.STAMPS] = 0
-        for kind, rule in _RULES.items():
-            self._fold_places(array, base, kind, rule)
+        self._fold_stamps()
         cells = BATCH_ROWS * WIDTH
-        if at[registers.FIXED] + cells > SLOTS // 2:
+        if at[registers.FIXED] + at[registers.DENSE] + cells > SLOTS // 2:
             self._fold_fixed()
         if at[registers.REALS] + cells > SLOTS // 2:
             self._fold_reals()
@@ -188,8 +188,11 @@ class _Scan:
             normalise(self.registers.limbs)
             at[registers.ADDED] = 0
 
-    def _fold_stamps(self, stamps: IntArray) -> None:
+    def _fold_stamps(self) -> None:
         """Steps that the kernel does not count in place: odd ones and those that break a rule."""
+        at = self.registers.at
+        stamps = self.registers.stamps[: at[registers.STAMPS]]
+        at[registers.STAMPS] = 0
         steps = stamps[:, 1]
         if not len(steps):
             return
@@ -230,7 +233,8 @@ class _Scan:
 
     def _fold_fixed(self) -> None:
         """Empty the table of fixed-point values into the sorted counts; blanks and bad cells apart."""
-        table = self.registers.fixed
+        r, table = self.registers, self.registers.fixed
+        empty_dense(r.at, r.dense, r.dense_range, table)
         held = table[table[:, 0] != 0]
         held = held[np.argsort(held[:, 0])]
         groups = (held[:, 0] - 1) >> VALUE_BITS
@@ -266,8 +270,8 @@ class _Scan:
         r = self.registers
         n = int(r.at[registers.HOURS])
         hour, bounds = r.hour[1 : n + 1], r.hour_range[1 : n + 1]
-        slots, columns = np.nonzero(hour[:, :, registers.COUNT])
-        sums, ends = hour[slots, columns], bounds[slots, columns]
+        slots, columns = np.nonzero(hour[:, registers.COUNT])
+        sums, ends = hour[slots, :, columns], bounds[slots, columns]
         scale = 10.0**self.spec.decimals
         least = np.where(
             sums[:, registers.LEAST] == registers.NO_LEAST, np.inf, sums[:, registers.LEAST] / scale
@@ -295,7 +299,7 @@ class _Scan:
         self.hours = checked(Tally(hours=self.hours.merge(fresh))).hours
         r.hour_slot[r.hours[1 : n + 1]] = 0
         hour[:] = 0
-        hour[:, :, registers.LEAST], hour[:, :, registers.MOST] = registers.NO_LEAST, registers.NO_MOST
+        hour[:, registers.LEAST], hour[:, registers.MOST] = registers.NO_LEAST, registers.NO_MOST
         bounds[:] = np.inf, -np.inf
         r.hour_sum[1 : n + 1] = 0
         r.limbs[:used] = 0
@@ -303,6 +307,7 @@ class _Scan:
 
     def tally(self) -> LongTally:
         """Everything counted in the block."""
+        self._fold_stamps()
         self._fold_fixed()
         self._fold_reals()
         self._fold_hours()

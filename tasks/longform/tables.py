@@ -115,8 +115,8 @@ def _name_hash(buf: NDArray[np.uint8], start: int, stop: int) -> int:
 
 
 @njit(inline="always")
-def count_key(table: NDArray[np.int64], key: np.int64) -> bool:
-    """Count `key` in a table of (key + 1, count); whether it is new.
+def count_key(table: NDArray[np.int64], key: np.int64, times: np.int64) -> bool:
+    """Count `key` so many `times` in a table of (key + 1, count); whether it is new.
 
     Eight neighbouring keys are looked for in one line of cache. Places are
     unsigned, which spares the check for an index from the end.
@@ -128,11 +128,11 @@ def count_key(table: NDArray[np.int64], key: np.int64) -> bool:
     while True:
         held = table[place, 0]
         if held == key + 1:
-            table[place, 1] += 1
+            table[place, 1] += times
             return False
         if held == 0:
             table[place, 0] = key + 1
-            table[place, 1] = 1
+            table[place, 1] = times
             return True
         place = (place + _1) & mask
 

@@ -63,7 +63,9 @@ class GroupStats:
         if np.array_equal(self.keys, other.keys):
             keys, left, right = self.keys, self, other
         else:
-            keys = np.unique(np.concatenate([self.keys, other.keys]))
+            # Two sorted pieces are merged by a stable sort; np.unique would hash them.
+            keys = np.sort(np.concatenate([self.keys, other.keys]), kind="stable")
+            keys = keys[np.append(True, keys[1:] != keys[:-1])]
             left, right = self._spread(keys), other._spread(keys)
         return GroupStats(
             keys,
