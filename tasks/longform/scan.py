@@ -144,8 +144,8 @@ class _Scan:
             elif why == kernel.ASK_NODE:
                 self._add_node(array[at[registers.ASKED] : at[registers.ASKED_STOP]].tobytes())
             else:
-                for kind, rule in _RULES.items():
-                    self._fold_places(array, base, kind, rule)
+                if self.registers.events.any():
+                    self._fold_events(array, base)
                 if why == kernel.DONE:
                     return place
                 self._make_room()
@@ -214,6 +214,10 @@ class _Scan:
                 start, number = (block.stop, 1) if line == PEEKED else (block.start, line)
                 first.append(Spot(url, place, start, number, None, iso_text(ms)))
             self._add_spots(rule, Spots(len(found), tuple(first)))
+
+    def _fold_events(self, array: NDArray[np.uint8], base: int) -> None:
+        for kind, rule in _RULES.items():
+            self._fold_places(array, base, kind, rule)
 
     def _fold_places(self, array: NDArray[np.uint8], base: int, kind: int, rule: str) -> None:
         r = self.registers

@@ -95,8 +95,8 @@ class _Scan:
                 solved = {at: value for at, value in solved.items() if at >= place}
                 solved[asked] = float(cell_text(array, asked))
                 continue
-            for kind, rule in _RULES.items():
-                self._fold_places(array, base, kind, rule)
+            if self.registers.events.any():
+                self._fold_events(array, base)
             rows = int(self.registers.at[registers.STAMPS])
             if why == kernel.FULL or rows * self.params.columns > _MOST_CELLS:
                 self._fold()
@@ -152,6 +152,10 @@ class _Scan:
 
     def _add_spots(self, rule: str, spots: Spots) -> None:
         self.spots[rule] = self.spots.get(rule, Spots()).merge(spots)
+
+    def _fold_events(self, array: NDArray[np.uint8], base: int) -> None:
+        for kind, rule in _RULES.items():
+            self._fold_places(array, base, kind, rule)
 
     def _fold_places(self, array: NDArray[np.uint8], base: int, kind: int, rule: str) -> None:
         r = self.registers

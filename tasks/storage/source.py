@@ -149,9 +149,10 @@ class _LocalReader:
 
     def read_into(self, offset: int, buffer: memoryview) -> int:
         # The system reads ahead by itself, but less than a disk or network mount can have in flight.
-        if offset + len(buffer) > self.advised - _AHEAD_BYTES // 2 and offset < self.until:
-            self.advised = offset + len(buffer) + _AHEAD_BYTES
-            _will_need(self.descriptor, offset, min(self.advised, self.until) - offset)
+        if offset + len(buffer) > self.advised - _AHEAD_BYTES // 2 and self.advised < self.until:
+            start = max(self.advised, offset)
+            self.advised = min(offset + len(buffer) + _AHEAD_BYTES, self.until)
+            _will_need(self.descriptor, start, self.advised - start)
         filled = 0
         while filled < len(buffer):
             count = os.preadv(self.descriptor, [buffer[filled:]], offset + filled)
@@ -220,7 +221,7 @@ class _AheadReader:
 
 
 def _will_need(descriptor: int, offset: int, size: int) -> None:
-    if hasattr(os, "posix_fadvise"):
+    if size > 0 and hasattr(os, "posix_fadvise"):
         os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
 
 
