@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from schemas.pickles import WHOLE
 from tasks.longform.counts import MOST_ENTRIES
+from tasks.series.cells import GENERAL, fixed_point
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
 from tasks.series.curve import MARKS, curve_of, published_levels
 from tasks.series.spec import ScanSpec
@@ -35,16 +36,11 @@ def group_stats(
     spec: ScanSpec,
 ) -> GroupStats:
     """Statistics of the groups `keys`, where group `ids[i]` has `values[i]` as often as `counts[i]`."""
-    n, scale = len(keys), 10.0**spec.decimals
+    n = len(keys)
     count, zero, fixed_total = (np.zeros(n, np.int64) for _ in range(3))
     least, most = np.full(n, np.inf), np.full(n, -np.inf)
-    np.add.at(count, ids, counts)
-    np.add.at(zero, ids, np.where(values == 0, counts, 0))
-    np.minimum.at(least, ids, values)
-    np.maximum.at(most, ids, values)
-    units = np.rint(np.clip(values * scale, -1, spec.span))
-    fixed = (units >= 0) & (units < spec.span) & (units / scale == values)
-    np.add.at(fixed_total, ids[fixed], units[fixed].astype(np.int64) * counts[fixed])
+    fixed = np.zeros(len(values), np.bool_)
+    _add_entries(ids, values, counts, spec.decimals, spec.span, count, zero, fixed_total, least, most, fixed)
     return GroupStats(
         keys=keys,
         count=count,
@@ -56,6 +52,32 @@ def group_stats(
         most=most,
         changed=np.zeros((n, 2), np.int64),
     )
+
+
+@njit(nogil=True, cache=True)
+def _add_entries(
+    ids: IntArray,
+    values: FloatArray,
+    counts: IntArray,
+    decimals: int,
+    span: int,
+    count: IntArray,
+    zero: IntArray,
+    fixed_total: IntArray,
+    least: FloatArray,
+    most: FloatArray,
+    fixed: NDArray[np.bool_],
+) -> None:
+    """Add the entries to their groups; `fixed` says which are fixed-point and in `fixed_total`."""
+    for i in range(len(ids)):
+        group, value = ids[i], values[i]
+        count[group] += counts[i]
+        zero[group] += counts[i] * (value == 0.0)
+        least[group] = min(least[group], value)
+        most[group] = max(most[group], value)
+        units = fixed_point(value, decimals, span)
+        fixed[i] = units != GENERAL
+        fixed_total[group] += counts[i] * units * fixed[i]
 
 
 def _real_total(ids: IntArray, values: FloatArray, counts: IntArray, n: int) -> ExactSums:

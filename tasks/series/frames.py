@@ -15,18 +15,22 @@ from schemas.series import node_of
 from tasks.series.counts import FloatArray
 from tasks.series.tally import GroupStats
 
+_EXACT = 1 << 53
+
 
 def means(groups: GroupStats, decimals: int) -> FloatArray:
     """The mean of each group, the exact sum divided once and rounded once; NaN without values."""
-    real = groups.real_total.to_fractions()
-    unit = 10**decimals
-    return np.array(
-        [
-            float((Fraction(int(fixed), unit) + exact) / int(count)) if count else np.nan
-            for fixed, exact, count in zip(groups.fixed_total, real, groups.count, strict=True)
-        ],
-        np.float64,
-    )
+    fixed, unit = groups.fixed_total, 10**decimals
+    divisor = groups.count * unit
+    found = np.full(len(fixed), np.nan)
+    # Of two integers that are exact doubles, one division rounds the quotient once.
+    exact = (fixed < _EXACT) & (divisor < _EXACT) & ~groups.real_total.limbs.any(axis=1)
+    np.divide(fixed, divisor, out=found, where=exact & (groups.count > 0))
+    rest = np.flatnonzero(~exact & (groups.count > 0))
+    real = groups.real_total.to_fractions() if len(rest) else []
+    for i in rest:
+        found[i] = float((Fraction(int(fixed[i]), unit) + real[i]) / int(groups.count[i]))
+    return found
 
 
 def entity_frame(cluster: str, metric: Metric, groups: GroupStats, decimals: int) -> pd.DataFrame:

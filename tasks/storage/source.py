@@ -7,6 +7,7 @@ only be read from its beginning. What the bytes mean is not known here.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -26,6 +27,7 @@ from schemas.errors import FileChanged, ReadFailed, SourceError
 
 Compression = Literal["", "gz", "zst"]
 
+_NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
 _AHEAD_BYTES = 8 << 20  # two such pieces of a remote file are held
 
 
@@ -143,23 +145,41 @@ def _unpacked(ref: FileRef) -> Iterator[BinaryIO]:
 
 @dataclass
 class _LocalReader:
+    """Positioned reads; `waits` once a byte before `until` was not in the page cache."""
+
     descriptor: int
     until: int
+    waits: bool = False
     advised: int = 0
 
     def read_into(self, offset: int, buffer: memoryview) -> int:
-        # The system reads ahead by itself, but less than a disk or network mount can have in flight.
-        if offset + len(buffer) > self.advised - _AHEAD_BYTES // 2 and self.advised < self.until:
-            start = max(self.advised, offset)
-            self.advised = min(offset + len(buffer) + _AHEAD_BYTES, self.until)
-            _will_need(self.descriptor, start, self.advised - start)
         filled = 0
         while filled < len(buffer):
-            count = os.preadv(self.descriptor, [buffer[filled:]], offset + filled)
+            place = offset + filled
+            # Asking the system to read ahead takes time of its own, also where all is there.
+            ready_only = _NO_WAIT if place < self.until and not self.waits else 0
+            if self.waits:
+                self._read_ahead(place, offset + len(buffer))
+            try:
+                count = os.preadv(self.descriptor, [buffer[filled:]], place, ready_only)
+            except OSError as error:
+                if ready_only and error.errno in (errno.EAGAIN, errno.EOPNOTSUPP):
+                    self.waits = True
+                    continue
+                raise
             if count == 0:
                 break
             filled += count
         return filled
+
+    def _read_ahead(self, place: int, stop: int) -> None:
+        """Let the system fetch more than it would by itself: a disk can have it in flight."""
+        if stop <= self.advised - _AHEAD_BYTES // 2 or self.advised >= self.until:
+            return
+        start = max(self.advised, place)
+        self.advised = min(stop + _AHEAD_BYTES, self.until)
+        if self.advised > start and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self.descriptor, start, self.advised - start, os.POSIX_FADV_WILLNEED)
 
 
 @dataclass
@@ -218,11 +238,6 @@ class _AheadReader:
         with memoryview(piece) as view:
             self.store.read_into(start, view)
         return piece
-
-
-def _will_need(descriptor: int, offset: int, size: int) -> None:
-    if size > 0 and hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
 
 
 @dataclass
