@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run test test-all lint types check format lock clean
+.PHONY: help run test test-all lint types check format lock bench bench-smoke bench-compare clean
 
 help:  ## List the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: $(READY)  ## Install, generate a small sample, run the whole pipeline on it
 	@test -d sample || { $(BIN)/acmetrace sample sample.part && mv sample.part sample; }
@@ -26,7 +26,7 @@ lint: $(READY)  ## Check style
 	$(BIN)/ruff format --check .
 
 types: $(READY)  ## Check types
-	$(BIN)/mypy flows tasks schemas
+	$(BIN)/mypy flows tasks schemas tests/bench
 
 check: lint types test  ## Everything CI checks
 
@@ -35,8 +35,19 @@ format: $(READY)  ## Format the code
 	$(BIN)/ruff format .
 
 lock: $(READY)  ## Renew requirements.lock from pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --upgrade -o requirements.lock
+
+bench: $(READY)  ## Measure against other tools, about 10 minutes and 7 GB of disk
+	$(BIN)/python -m tests.bench run
+
+bench-smoke: $(READY)  ## Check on tiny files that all methods agree
+	$(BIN)/python -m tests.bench smoke
+
+bench-compare: $(READY)  ## Compare two result files: make bench-compare OLD=a.json NEW=b.json
+	@test -n "$(OLD)" && test -n "$(NEW)" \
+	  || { echo "Name two result files: make bench-compare OLD=a.json NEW=b.json"; exit 2; }
+	@$(BIN)/python -m tests.bench compare "$(OLD)" "$(NEW)"
 
 clean:  ## Remove what make run and make test made
 	rm -rf $(VENV) sample sample.part out
