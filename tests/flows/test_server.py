@@ -48,6 +48,7 @@ def line_of(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.slow
 def test_a_run_has_a_server_on_loopback_that_goes_with_it_even_when_it_is_killed(
     environment: dict[str, str],
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_run_has_a_server_on_loopback_that_goes_with_it_even_when_it_is_killed
     assert url.startswith("http://127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_a_server_ends_when_its_run_ends(environment: dict[str, str]) -> None:
     code = START + "print(server._process.pid, flush=True)\n" + USE + "pass"
     with python(code, environment) as run:

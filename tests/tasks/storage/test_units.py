@@ -120,7 +120,7 @@ def test_different_parts_have_different_keys(one: object, other: object) -> None
     # repr tells 1, 1.0, True and -0.0 apart, as a key must; sorted names make it canonical.
     def text(part: object) -> str:
         if isinstance(part, dict):
-            return repr(sorted((name, text(value)) for name, value in part.items()))
+            return f"dict {sorted((name, text(value)) for name, value in part.items())}"
         return repr([text(value) for value in part]) if isinstance(part, list) else repr(part)
 
     same = type(one) is type(other) and text(one) == text(other)
