@@ -38,7 +38,7 @@ lock: $(READY)  ## Renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --upgrade -o requirements.lock
 
-bench: $(READY)  ## Measure against other tools, about 10 minutes and 7 GB of disk
+bench: $(READY)  ## Measure against other tools, about 10 minutes and 6 GB of disk
 	$(BIN)/python -m tests.bench run
 
 bench-smoke: $(READY)  ## Check on tiny files that all methods agree
