@@ -123,6 +123,7 @@ def test_files_in_the_current_folder_do_not_disturb_the_server(
         assert line_of(run).startswith("http://127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_a_run_does_not_load_the_server_into_its_own_process() -> None:
     code = (
         "import sys\nfrom flows.environment import prepare\nprepare()\n"

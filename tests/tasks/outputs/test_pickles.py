@@ -187,6 +187,7 @@ def old_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+@pytest.mark.slow
 @pytest.mark.oldnumpy
 def test_the_published_notebook_reads_our_pickles_with_old_numpy_and_no_pandas(
     old_python: Path, tmp_path: Path, make_curve: Callable[..., Curve]
