@@ -35,7 +35,7 @@ format: $(READY)  ## Format the code
 	$(BIN)/ruff format .
 
 lock: $(READY)  ## Renew requirements.lock from pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --extra s3 --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --upgrade -o requirements.lock
 
 bench: $(READY)  ## Measure against other tools, about 10 minutes and 6 GB of disk

@@ -1,0 +1,92 @@
+"""`acmetrace sample`: a synthetic dataset in the released layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flows.commands.common import OK, Names, Talk, err, out, print_json
+from schemas.errors import UsageError
+
+
+def sample(
+    dest: Path,
+    *,
+    rows: int | None = None,
+    size: str | None = None,
+    clusters: str = "seren,kalos",
+    gpus: int | None = None,
+    metric: Names = (),
+    seed: int = 0,
+    faults: Annotated[bool, Parameter(negative="")] = False,
+    workers: int | None = None,
+    talk: Talk = Talk(),
+) -> int:
+    """Write a synthetic dataset in the released layout.
+
+    Parameters
+    ----------
+    dest
+        Folder to write to; it must be empty or absent.
+    rows
+        Samples per series (15 s apart). Without rows and size the sample is small.
+    size
+        Size of the whole dataset, such as 4GB; sets the number of rows.
+    clusters
+        Clusters to write, separated by commas.
+    gpus
+        GPUs per cluster, a multiple of 8.
+    metric
+        Only these series.
+    seed
+        The same seed gives the same bytes.
+    faults
+        Plant one of each known fault, and list them in planted_faults.json.
+    workers
+        Threads to write with.
+    """
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeElapsedColumn, TransferSpeedColumn
+
+    from flows.cluster import default_workers
+    from flows.settings import parse_size
+    from tasks.sampling import SampleOptions, write_sample
+
+    try:
+        size_bytes = parse_size(size) if size else None
+    except ValueError as error:
+        raise UsageError(f"--size: {error}.") from error
+    options = SampleOptions(
+        rows=rows,
+        clusters=tuple(name.strip() for name in clusters.split(",") if name.strip()),
+        gpus=gpus,
+        metrics=metric,
+        seed=seed,
+        faults=faults,
+        size_bytes=size_bytes,
+        workers=workers or default_workers(),
+    )
+    columns = ("writing", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, console=err, transient=True, disable=talk.quiet or not err.is_terminal
+    ) as progress:
+        bar = progress.add_task("sample", total=size_bytes)
+        report = write_sample(dest, options, lambda count: progress.advance(bar, count))
+    if talk.json:
+        print_json(
+            {
+                "dest": str(dest),
+                "bytes": report.total_bytes,
+                "files": [{"path": f.path, "bytes": f.bytes, "rows": f.rows} for f in report.files],
+                "faults": len(report.faults),
+            }
+        )
+    elif not talk.quiet:
+        planted = f", {len(report.faults)} planted faults" if report.faults else ""
+        out.print(
+            f"{len(report.files)} files, {report.total_bytes / 1e6:,.1f} MB{planted} in {dest}",
+            highlight=False,
+        )
+        out.print(f"Next: acmetrace run {dest} --out out", highlight=False)
+    return OK
