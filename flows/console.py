@@ -25,6 +25,7 @@ from rich.text import Text
 
 from schemas.findings import Finding, Severity
 from schemas.series import SeriesRecord
+from tasks.progress import Reading
 
 _STYLE: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "info": "dim"}
 _VERDICT_STYLE = {"passed": "green", "warned": "yellow", "failed": "bold red", "no data": "dim"}
@@ -65,11 +66,13 @@ class TerminalListener:
         self._bars: dict[str, TaskID] = {}
         self._bytes = 0
 
-    def found(self, size: int) -> None:
-        """Set the size of the whole."""
+    def found(self, reading: Reading) -> None:
+        """Say what will be read, and set the size of the whole."""
         with self._lock:
-            self._bytes += size
+            self._bytes += reading.wanted
             self._progress.update(self._total, description="[bold]total", total=self._bytes)
+        if self._verbosity >= 0:
+            self._console.print(escape(reading_text(reading)), highlight=False, soft_wrap=True)
 
     def planned(self, label: str, number: int, size: int) -> None:
         """Show a bar for a pass that reads anything; a further pass adds to the whole."""
@@ -107,6 +110,15 @@ class TerminalListener:
             if finding.severity != "info" or self._verbosity > 0:
                 text = finding_text(finding, named=len(observed.files) > 1)
                 self._console.print(f"  {text}", highlight=False, soft_wrap=True)
+
+
+def reading_text(reading: Reading) -> str:
+    """What a run will read, in one line."""
+    of = f"{binary_size(reading.stored)} in {reading.files} files of {reading.source}"
+    if not reading.wanted:
+        return f"Nothing to read of {of}: all is known"
+    done = f" ({binary_size(reading.done)} were read before)" if reading.done else ""
+    return f"Reading {binary_size(reading.wanted - reading.done)} of {of}{done}"
 
 
 def finding_text(finding: Finding, *, named: bool = False) -> str:

@@ -22,6 +22,7 @@ from tasks.progress import Listener, Several, Silent
 from tasks.publish import publish
 from tasks.scan import DaskExecutor
 from tasks.series.summary import SeriesSummary
+from tasks.storage.listing import fixed
 from tasks.storage.units import UnitStore
 from tasks.summarize import (
     SeriesGroup,
@@ -29,6 +30,7 @@ from tasks.summarize import (
     discover_groups,
     load_summaries,
     place_of,
+    reading_of,
     summarize_group,
 )
 
@@ -79,14 +81,15 @@ def summarize(
         store.discard("")
     artifact = ProgressArtifact()
     hearers = Several([artifact, listener or Silent()])
-    groups = discover_groups(settings.source, settings.clusters, settings.metrics, store)
+    source = fixed(settings.source)
+    groups = discover_groups(source, settings.clusters, settings.metrics, store)
     artifact.start()
     with open_client(settings.scheduler, settings.workers) as client:
         executor = DaskExecutor(client)
         threads = max(sum(client.nthreads().values()), 1)  # type: ignore[no-untyped-call]
         work = Work(settings.scan_options(threads), executor, store, hearers, judge_only=mode == "judge")
         try:
-            summaries = _all_summaries(groups, work, force=settings.force)
+            summaries = _all_summaries(source, groups, work, force=settings.force)
         except BaseException:
             # Also an interrupt: without this the task runner would wait for all series to be read.
             executor.stop()
@@ -101,7 +104,7 @@ def summarize(
         settings.out,
         summaries,
         groups,
-        settings.source,
+        source,
         settings.recorded(),
         started,
         records_only=judging,
@@ -118,14 +121,14 @@ def _refuse_results(out: str) -> None:
             )
 
 
-def _all_summaries(groups: list[SeriesGroup], work: Work, *, force: bool) -> list[SeriesSummary]:
+def _all_summaries(source: str, groups: list[SeriesGroup], work: Work, *, force: bool) -> list[SeriesSummary]:
     """The summaries of all groups; one that cannot be read does not stop the others."""
+    keyed = [(group, group.key(work.options, judge_only=work.judge_only)) for group in groups]
+    unknown = [group for group, key in keyed if force or work.store.get(place_of(key)) is None]
+    work.listener.found(reading_of(source, groups, unknown, work))
     running = {}
-    for group in groups:
-        key = group.key(work.options, judge_only=work.judge_only)
-        known = not force and work.store.get(place_of(key)) is not None
-        if not known:
-            work.listener.found(sum(file.size for series in group.members for file in series.files))
+    for group, key in keyed:
+        known = group not in unknown
         # Prefect's cached reference may outlive the summary it points to; then it is made again.
         future = summarize_group.with_options(refresh_cache=not known).submit(key, group, work)
         running[future] = group

@@ -23,6 +23,7 @@ from prefect.exceptions import MissingContextError
 
 from schemas.findings import Finding
 from schemas.series import SeriesRecord
+from tasks.progress import Reading
 from tasks.storage.source import is_local
 
 MOST_ROWS = 200
@@ -45,10 +46,10 @@ class ProgressArtifact:
             get_run_context()
             self._id = create_progress_artifact(0.0, description="Bytes read of the bytes to read")  # type: ignore[assignment]
 
-    def found(self, size: int) -> None:
-        """Count the bytes of the files to read."""
+    def found(self, reading: Reading) -> None:
+        """Count the bytes to read."""
         with self._lock:
-            self._planned += size
+            self._planned += reading.wanted
 
     def planned(self, label: str, number: int, size: int) -> None:
         """Count the bytes of further passes."""

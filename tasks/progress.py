@@ -6,17 +6,33 @@ Work reports here and nowhere else; who listens decides what to show.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from schemas.series import SeriesRecord
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a run is about to read, in bytes as stored.
+
+    `files` hold `stored` bytes; `wanted` of these are in the period asked for and
+    not known from an earlier run, but for `done` that it had read before it broke off.
+    """
+
+    source: str
+    files: int
+    stored: int
+    wanted: int
+    done: int
 
 
 @runtime_checkable
 class Listener(Protocol):
     """Is told of the work on series; calls come from several threads."""
 
-    def found(self, size: int) -> None:
-        """The files to read have `size` bytes together."""
+    def found(self, reading: Reading) -> None:
+        """What the run will read; the first event."""
 
     def planned(self, label: str, number: int, size: int) -> None:
         """Pass `number` (from 1) over the series `label` begins; `size` bytes are left to read in it."""
@@ -31,7 +47,7 @@ class Listener(Protocol):
 class Silent:
     """Listens to nothing."""
 
-    def found(self, size: int) -> None:
+    def found(self, reading: Reading) -> None:
         """Say nothing."""
 
     def planned(self, label: str, number: int, size: int) -> None:
@@ -50,10 +66,10 @@ class Several:
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self._listeners = tuple(listeners)
 
-    def found(self, size: int) -> None:
+    def found(self, reading: Reading) -> None:
         """Pass it on."""
         for listener in self._listeners:
-            listener.found(size)
+            listener.found(reading)
 
     def planned(self, label: str, number: int, size: int) -> None:
         """Pass it on."""

@@ -7,7 +7,9 @@ be is the business of `flows.cluster`.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import itertools
 import queue
 import threading
 from collections.abc import Callable
@@ -24,6 +26,7 @@ from tasks.storage.units import UnitStore
 
 FAN_IN = 8
 _RETRIES = 2
+_PATIENCE_S = (2, 10, 60, 600)  # a large result takes its time to come
 
 
 _Finished = queue.SimpleQueue["Future[Any] | None"]
@@ -116,8 +119,18 @@ class DaskExecutor:
             if future is None:
                 continue
             if future is root or future.status != "finished":
-                return future.result()
+                return self._result(future)
             self._on_bytes(sizes[future.key])
+
+    def _result(self, future: Future[Any]) -> Any:
+        """What a future gave. Its client may be closed meanwhile, and would then let us wait for ever."""
+        for seconds in itertools.chain(_PATIENCE_S, itertools.repeat(_PATIENCE_S[-1])):
+            with contextlib.suppress(TimeoutError):
+                return future.result(timeout=seconds)
+            if future.status == "error":
+                future.result()  # the work itself ran into a TimeoutError
+            self.check_stopped()
+        raise AssertionError("the times do not end")
 
     def check_stopped(self) -> None:
         """Raise `Stopped` after `stop`."""

@@ -7,7 +7,10 @@ through Prefect.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,14 +27,15 @@ from schemas.findings import Verdict
 from schemas.ipmi import IPMI_FILES
 from schemas.metrics import CATALOGUE
 from tasks.longform import IPMI, IpmiSeries, ipmi_contract, is_ipmi, summarise_ipmi
-from tasks.progress import Listener
+from tasks.progress import Listener, Reading
 from tasks.scan import DaskExecutor
 from tasks.series.discover import SeriesFiles, discover
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary, pack, unpack
-from tasks.series.units import code_digest, merge_all, tally_file
+from tasks.series.units import FileScan, code_digest, merge_all, tally_file
 from tasks.series.wide import (
     PlannedSeries,
+    bytes_done,
     bytes_unread,
     failed_summary,
     heads_of,
@@ -39,6 +43,8 @@ from tasks.series.wide import (
     summarise_series,
 )
 from tasks.storage.units import UnitStore, unit_key
+
+_LOOKS_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,22 @@ def _looks_ipmi(series: SeriesFiles, store: UnitStore) -> bool:
         return False  # the scan of the series will say what is wrong with it
 
 
+def reading_of(
+    source: str, groups: Sequence[SeriesGroup], unknown: Sequence[SeriesGroup], work: Work
+) -> Reading:
+    """What the summaries of `groups` will read of `source` if all but the `unknown` ones are there."""
+    with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:  # a store takes its time for each look
+        sizes = list(pool.map(work.to_read, unknown))
+    files = [file for group in groups for series in group.members for file in series.files]
+    return Reading(
+        source,
+        len(files),
+        sum(file.size for file in files),
+        sum(wanted for wanted, _ in sizes),
+        sum(done for _, done in sizes),
+    )
+
+
 def _cache_key(context: TaskRunContext, arguments: dict[str, Any]) -> str:
     return str(arguments["key"])
 
@@ -138,13 +160,28 @@ class Work:
         summaries = self._ipmi(group, give_up) if group.form == "ipmi" else self._wide(group, give_up)
         return [summary.described() for summary in summaries]
 
+    def to_read(self, group: SeriesGroup) -> tuple[int, int]:
+        """Bytes of a group that are wanted and not known, and those of them an interrupted run has read."""
+        scans: list[FileScan] = []
+        for series in group.members:
+            # Why a series cannot be read is told when it is its turn.
+            with contextlib.suppress(AcmetraceError):
+                scans += self._plan(group, series).scans
+        return bytes_unread(scans, self.store), bytes_done(scans, self.store)
+
+    def _plan(self, group: SeriesGroup, series: SeriesFiles) -> PlannedSeries:
+        heads = heads_of(series, self.store)
+        if group.form == "wide":
+            return plan_series(series, heads, self.options, store=self.store)
+        contract = ipmi_contract(series.name, self.options.thresholds)
+        return plan_series(series, heads, self.options, IPMI, contract, self.store)
+
     def _wide(self, group: SeriesGroup, give_up: bool) -> list[SeriesSummary]:
         (series,) = group.members
         try:
-            planned = plan_series(series, heads_of(series, self.store), self.options)
             return [
                 summarise_series(
-                    planned,
+                    self._plan(group, series),
                     self._teller(group),
                     self.store,
                     judge_only=self.judge_only,
@@ -160,8 +197,7 @@ class Work:
         failed: list[SeriesSummary] = []
         for series in group.members:
             try:
-                contract = ipmi_contract(series.name, self.options.thresholds)
-                plans.append(plan_series(series, heads_of(series, self.store), self.options, IPMI, contract))
+                plans.append(self._plan(group, series))
             except AcmetraceError as error:
                 failed.append(self._failed(series, error, give_up))
         unread = bytes_unread([scan for plan in plans for scan in plan.scans], self.store)

@@ -8,15 +8,13 @@ name says is found out when its head is read.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 
-from fsspec.core import url_to_fs
-
 from schemas.errors import SourceError, UsageError
 from schemas.ipmi import FOLDER_CLUSTER
-from tasks.storage.source import FileRef, is_local, stat_file
+from tasks.storage.listing import absolute, entries, kind_of
+from tasks.storage.source import FileRef, stat_file
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst")
 _RELEASED = ("data/utilization", "utilization")
@@ -74,43 +72,33 @@ def series_name(url: str) -> tuple[str, str]:
 
 def _folders(source: str) -> list[tuple[str, list[str]]]:
     """Cluster and file urls of each folder to look at."""
-    if is_local(source):
-        source = os.path.abspath(source.removeprefix("file://"))
-    source = source.rstrip("/") or "/"
-    try:
-        fs, path = url_to_fs(source)
-        if fs.isfile(path):
-            folder = path.rstrip("/").rsplit("/", 2)
-            name = folder[-2] if len(folder) > 1 and folder[-2] else "cluster"
-            return [(FOLDER_CLUSTER.get(name, name), [source])]
-        for released in _RELEASED:
-            if fs.isdir(f"{path}/{released}"):
-                return _subfolders(fs, f"{path}/{released}", source)
-        if not fs.isdir(path):
-            raise SourceError(
-                f"There is nothing at {source}.",
-                hint="Check the path, or make a sample: acmetrace sample DEST.",
-            )
-        own = _files(fs, path, source)
-        name = path.rstrip("/").rsplit("/", 1)[-1]
-        return [(FOLDER_CLUSTER.get(name, name), own)] if own else _subfolders(fs, path, source)
-    except (OSError, ImportError, ValueError) as error:
-        raise SourceError(f"{source} cannot be listed: {error}.") from error
+    source = absolute(source)
+    kind = kind_of(source)
+    if kind == "file":
+        return [(_cluster_of(source.rpartition("/")[0]), [source])]
+    for released in _RELEASED:
+        if kind_of(f"{source}/{released}") == "folder":
+            return _subfolders(f"{source}/{released}")
+    if kind == "nothing":
+        raise SourceError(
+            f"There is nothing at {source}.",
+            hint="Check the path, or make a sample: acmetrace sample DEST.",
+        )
+    own = _files(source)
+    return [(_cluster_of(source), own)] if own else _subfolders(source)
 
 
-def _subfolders(fs: object, path: str, source: str) -> list[tuple[str, list[str]]]:
-    found = []
-    for entry in sorted(fs.ls(path, detail=True), key=lambda e: e["name"]):  # type: ignore[attr-defined]
-        if entry["type"] == "directory":
-            name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
-            found.append((FOLDER_CLUSTER.get(name, name), _files(fs, entry["name"], source)))
-    return found
+def _cluster_of(folder: str) -> str:
+    name = folder.rstrip("/").rsplit("/", 1)[-1] or "cluster"
+    return FOLDER_CLUSTER.get(name, name)
 
 
-def _files(fs: object, path: str, source: str) -> list[str]:
-    entries = fs.ls(path, detail=True)  # type: ignore[attr-defined]
-    names = sorted(e["name"] for e in entries if e["type"] != "directory" and e["name"].endswith(SUFFIXES))
-    return names if is_local(source) else [fs.unstrip_protocol(name) for name in names]  # type: ignore[attr-defined]
+def _subfolders(url: str) -> list[tuple[str, list[str]]]:
+    return [(_cluster_of(entry.url), _files(entry.url)) for entry in entries(url) if entry.folder]
+
+
+def _files(url: str) -> list[str]:
+    return [entry.url for entry in entries(url) if not entry.folder and entry.name.endswith(SUFFIXES)]
 
 
 def _series_of(cluster: str, urls: list[str]) -> list[SeriesFiles]:

@@ -18,15 +18,14 @@ from tasks.series.swar import PADDING
 from tasks.storage.source import Reader, open_reader
 
 _PROBES = 64
-_LINE_BYTES = 64 << 10
+_LEAST_LOOK, _MOST_LOOK = 4 << 10, 64 << 10
 _MOST_LINE_BYTES = 8 << 20
 _SMALL_FILE = 4 << 20  # not worth the probes
 
 
 def bytes_of_period(head: Head, spec: ScanSpec) -> tuple[int, int] | None:
     """The byte range that holds all rows of the spec's period if the file is sorted; None to read it all."""
-    whole = ScanSpec()
-    if (spec.since_ms, spec.until_ms) == (whole.since_ms, whole.until_ms):
+    if not spec.has_period:
         return None
     file = head.file
     if file.compression or file.size - head.data_start < _SMALL_FILE:
@@ -50,6 +49,9 @@ class _Probe:
         self.reader = reader
         self.head = head
         self.timezone = timezone
+        rows = max(head.sample.count(b"\n"), 1)
+        # From anywhere, three rows hold the beginning and the end of one.
+        self.look = min(max(3 * len(head.sample) // rows, _LEAST_LOOK), _MOST_LOOK)
 
     def time_from(self, place: int) -> int | None:
         """UTC ms of the first readable row that begins at or after `place`; None at the end of the file."""
@@ -73,7 +75,7 @@ class _Probe:
         return None if found is None else found[1] < ms
 
     def _row_from(self, place: int) -> tuple[int, int] | None:
-        size = _LINE_BYTES
+        size = self.look
         begin = max(place - 1, self.head.data_start)
         while True:
             data = bytearray(size + PADDING)

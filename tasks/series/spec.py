@@ -58,6 +58,11 @@ class ScanSpec:
     limit: int = DEFAULT_LIMIT
     ranges: KeyRanges | None = field(default=None)
 
+    @property
+    def has_period(self) -> bool:
+        """Whether rows are left out because of their time."""
+        return (self.since_ms, self.until_ms) != (0, LATEST_MS)
+
     def params(self, columns: int) -> Params:
         """The same for the compiled kernel, for files of `columns` value columns."""
         wall_from, offset_ms = zone_table(self.timezone)

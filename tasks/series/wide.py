@@ -6,6 +6,7 @@ given `Executor`; heads, blocks and finished files are remembered in the `UnitSt
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +35,7 @@ from tasks.series.units import (
     Executor,
     FileScan,
     ScanKind,
+    blocks_of,
     code_digest,
     fitting_block_bytes,
     is_known,
@@ -82,8 +84,11 @@ def plan_series(
     options: ScanOptions,
     kind: ScanKind = WIDE,
     contract: SeriesContract | None = None,
+    store: UnitStore | None = None,
 ) -> PlannedSeries:
     """Decide how the files of a series are scanned; the contract is that of its metric unless one is given.
+
+    Where a period is asked for, `store` remembers which bytes of a file it takes.
 
     Raises:
         NotASeries: times have no zone and none is given (rule `no-zone`).
@@ -106,7 +111,7 @@ def plan_series(
         until_ms=options.until_ms,
         timezone=options.timezone,
     )
-    within = tuple(bytes_of_period(head, spec) for head in heads)
+    within = tuple(_known_period(head, spec, store) for head in heads)
     sizes = tuple(
         options.block_bytes or fitting_block_bytes(head.file.size, options.workers) for head in heads
     )
@@ -115,6 +120,21 @@ def plan_series(
         for head, part, block_bytes in zip(heads, within, sizes, strict=True)
     )
     return PlannedSeries(series, contract, heads, spec, scans, within, sizes)
+
+
+def _known_period(head: Head, spec: ScanSpec, store: UnitStore | None) -> tuple[int, int] | None:
+    if store is None or not spec.has_period:
+        return bytes_of_period(head, spec)
+    file = head.file
+    parts = {"url": file.url, "size": file.size, "version": file.version, "timezone": spec.timezone}
+    period = [spec.since_ms, spec.until_ms]
+    key = f"periods/{unit_key(**parts, period=period, code=code_digest())}"
+    known = store.get(key)
+    if known is None:
+        known = json.dumps(bytes_of_period(head, spec)).encode()
+        store.put(key, known)
+    within = json.loads(known)
+    return None if within is None else (within[0], within[1])
 
 
 def summarise_series(
@@ -211,6 +231,16 @@ def _tally(scans: Sequence[FileScan], executor: Executor, store: UnitStore | Non
 def bytes_unread(scans: Sequence[FileScan], store: UnitStore | None) -> int:
     """Bytes of the files that have no stored result."""
     return sum(scan.bytes_to_read for scan in scans if not is_known(scan, store))
+
+
+def bytes_done(scans: Sequence[FileScan], store: UnitStore) -> int:
+    """Bytes of files without a stored result whose blocks have one: what an interrupted run has read."""
+    done = 0
+    for scan in scans:
+        if not is_known(scan, store):
+            known = {key.rpartition("/")[2] for key in store.keys(f"{blocks_of(scan)}/")}
+            done += sum(unit.block.stop - unit.block.start for unit in scan.units if unit.key in known)
+    return done
 
 
 def _record(planned: PlannedSeries, tally: Tally, findings: tuple[Finding, ...]) -> SeriesRecord:

@@ -76,7 +76,10 @@ class UnitStore:
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """The keys that start with `prefix`, sorted, damaged entries among them."""
-        names = (name.removesuffix(_SUFFIX) for name in list_files(self.root) if name.endswith(_SUFFIX))
+        folder = prefix.rpartition("/")[0]
+        place = f"{self.root}/{folder}" if folder else self.root
+        found = (f"{folder}/{name}" if folder else name for name in list_files(place))
+        names = (name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
         return tuple(name for name in names if name.startswith(prefix) and _KEY.fullmatch(name))
 
 

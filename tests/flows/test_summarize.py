@@ -20,6 +20,7 @@ from flows.summarize import RunResult, state_of, summarize
 from schemas.findings import EXAMPLES_KEPT
 from schemas.series import SeriesRecord
 from tasks.outputs.finished import verify_run
+from tasks.progress import Reading
 from tasks.series.discover import discover
 from tasks.series.head import read_head
 from tasks.series.options import ScanOptions
@@ -37,9 +38,10 @@ class Recorder:
     def __init__(self) -> None:
         self.passes: list[str] = []
         self.records: list[SeriesRecord] = []
+        self.reading: Reading | None = None
 
-    def found(self, size: int) -> None:
-        pass
+    def found(self, reading: Reading) -> None:
+        self.reading = reading
 
     def planned(self, label: str, number: int, size: int) -> None:
         if size:
