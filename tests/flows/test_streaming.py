@@ -116,3 +116,50 @@ def test_a_period_reads_only_the_bytes_it_needs(large: Path, server: WebServer, 
     (reading,) = announced.readings
     assert 0 < reading.wanted < reading.stored / 4
     assert server.bytes_asked(FILE) < reading.stored / 2
+
+
+@pytest.fixture(scope="module")
+def bucket(large: Path) -> Iterator[str]:
+    """The dataset in a bucket of a real S3 server on loopback."""
+    s3fs = pytest.importorskip("s3fs", reason="the s3 extra is not installed")
+    moto = pytest.importorskip("moto.server", reason="moto, a development tool, is not installed")
+    server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "user")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "word")
+        s3fs.S3FileSystem.clear_instance_cache()
+        fs = s3fs.S3FileSystem()
+        fs.mkdir("traces")
+        fs.put(str(large), "traces/acme", recursive=True)
+        yield "s3://traces/acme"
+        s3fs.S3FileSystem.clear_instance_cache()
+    server.stop()
+
+
+def test_a_bucket_gives_what_a_copy_of_it_gives(large: Path, bucket: str, tmp_path: Path) -> None:
+    announced = Announced()
+    run(str(large), tmp_path / "copy")
+    result = run(bucket, tmp_path / "stream", announced, block_bytes=5 * MIB)
+    assert numbers_of(tmp_path / "stream") == numbers_of(tmp_path / "copy")
+    here = read_run(tmp_path / "copy").series[0].inputs[0]
+    (there,) = result.manifest.series[0].inputs
+    assert (there.path, there.size, there.digest) == (here.path, here.size, here.digest)
+    assert there.version.startswith("etag-")
+    again = Announced()
+    run(bucket, tmp_path / "stream", again)
+    assert [reading.wanted for reading in (*announced.readings, *again.readings)] == [here.size, 0]
+
+
+def test_outputs_and_finished_work_can_be_in_a_bucket(large: Path, bucket: str, tmp_path: Path) -> None:
+    run(str(large), tmp_path / "copy")
+    out = "s3://traces/out"
+    result = summarize(RunSettings(source=bucket, out=out), listener=Silent())
+    here = {output.path: output.sha256 for output in read_run(tmp_path / "copy").outputs}
+    there = {output.path: output.sha256 for output in result.manifest.outputs}
+    assert {p: d for p, d in there.items() if p.startswith("summaries/")} == {
+        p: d for p, d in here.items() if p.startswith("summaries/")
+    }
+    assert read_run(out) == result.manifest
