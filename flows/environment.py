@@ -7,6 +7,7 @@ before it is imported. What the user has set stays as it is.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ def prepare(verbosity: int = 0) -> None:
     for name, value in {**_DEFAULTS, "PREFECT_LOGGING_LEVEL": level}.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning" if verbosity > 0 else "critical")
+    # That a read is tried again is no news to somebody who watches a bar.
+    logging.getLogger("stamina").setLevel(logging.WARNING if verbosity > 0 else logging.CRITICAL)
 
 
 @contextmanager

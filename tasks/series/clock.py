@@ -75,7 +75,8 @@ def zone_table(name: str | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     zone = parse_zone(name)
     starts, offsets = [-(1 << 62)], [_offset_ms(zone, 0)]
     day = 86_400_000
-    for left in range(0, LATEST_MS, day):
+    never_changes = zone.utcoffset(None) is not None
+    for left in range(0, 0 if never_changes else LATEST_MS, day):
         if _offset_ms(zone, left + day) == offsets[-1]:
             continue
         low, high = left, left + day
