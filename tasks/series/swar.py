@@ -43,6 +43,18 @@ def _load64(typingctx: Any, array: Any, offset: Any) -> Any:
 
 
 @intrinsic
+def _store64(typingctx: Any, array: Any, offset: Any, word: Any) -> Any:
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(64).as_pointer())
+        builder.store(args[2], place).align = 1
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), codegen
+
+
+@intrinsic
 def _trailing_zeros(typingctx: Any, word: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -97,6 +109,12 @@ def _masks_of(typingctx: Any, array: Any, offset: Any, first: Any, second: Any) 
 def load64(array: NDArray[np.uint8], offset: int) -> np.uint64:
     """The eight bytes at `offset` as a little-endian uint64, any alignment."""
     return _load64(array, offset)  # type: ignore[call-arg]
+
+
+@njit(nogil=True, cache=True)
+def store64(array: NDArray[np.uint8], offset: int, word: np.uint64) -> None:
+    """Write the eight bytes of `word` to `offset`, the lowest first, any alignment."""
+    _store64(array, offset, word)  # type: ignore[call-arg]
 
 
 @njit(nogil=True, cache=True)
