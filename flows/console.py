@@ -6,7 +6,7 @@ Everything here goes to stderr; stdout is for results.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -23,6 +23,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from schemas.cleaning import CleanedSeries
 from schemas.findings import Finding, Severity
 from schemas.series import SeriesRecord
 from tasks.progress import Reading
@@ -96,20 +97,57 @@ class TerminalListener:
 
     def judged(self, record: SeriesRecord) -> None:
         """Replace the bar by one line, and a line for each finding that matters."""
+        observed = record.observed
+        facts = f"{observed.rows:,} rows, {observed.values:,} values" if observed.rows else "no rows"
+        self._done(
+            f"{record.cluster}/{record.series}",
+            verdict_text(record.verdict),
+            facts,
+            record.findings,
+            named=len(observed.files) > 1,
+        )
+
+    def cleaned(self, record: CleanedSeries) -> None:
+        """Replace the bar by one line, and a line for each finding."""
+        style = {"cleaned": "green", "failed": "bold red", "left out": "dim"}[record.status]
+        self._done(
+            f"{record.cluster}/{record.series}",
+            f"[{style}]{record.status}[/]",
+            cleaned_text(record),
+            record.findings,
+            named=len(record.inputs) > 1,
+        )
+
+    def _done(
+        self, label: str, verdict: str, facts: str, findings: Sequence[Finding], *, named: bool
+    ) -> None:
         with self._lock:
-            bar = self._bars.pop(f"{record.cluster}/{record.series}", None)
+            bar = self._bars.pop(label, None)
             if bar is not None:
                 self._progress.remove_task(bar)
         if self._verbosity < 0:
             return
-        observed = record.observed
-        facts = f"{observed.rows:,} rows, {observed.values:,} values" if observed.rows else "no rows"
-        name = escape(f"{record.cluster}/{record.series}")
-        self._console.print(f"{verdict_text(record.verdict)} {name}: {facts}", highlight=False)
-        for finding in record.findings:
+        self._console.print(f"{verdict} {escape(label)}: {facts}", highlight=False)
+        for finding in findings:
             if finding.severity != "info" or self._verbosity > 0:
-                text = finding_text(finding, named=len(observed.files) > 1)
+                text = finding_text(finding, named=named)
                 self._console.print(f"  {text}", highlight=False, soft_wrap=True)
+
+
+def cleaned_text(record: CleanedSeries) -> str:
+    """What became of the rows and columns of a raw series, in one line."""
+    if record.status != "cleaned":
+        return "long form, not cleaned" if record.status == "left out" else "not written"
+    left_out = {
+        "of a time that was there": record.duplicates,
+        "in the broken window": record.window_rows,
+        "blank": record.blank_rows,
+    }
+    said = [f"{count:,} {why}" for why, count in left_out.items() if count]
+    rows = f"{record.rows_written:,} of {record.rows:,} rows" + (f" ({', '.join(said)})" if said else "")
+    blank = f" ({len(record.blank_columns):,} blank left out)" if record.blank_columns else ""
+    order = "" if record.in_order else ", put in order"
+    return f"{rows}, {record.columns:,} columns{blank}{order}"
 
 
 def reading_text(reading: Reading) -> str:

@@ -43,6 +43,7 @@ RULES = _rules(
     ("html-page", "error", "a web page stands where the data should be"),
     ("unreadable", "error", "the file cannot be read to its end"),
     ("file-changed", "error", "the file changed while it was read"),
+    ("not-raw", "error", "the file does not look like a raw export, and is not cleaned"),
     ("missing-column", "warning", "a column that belongs to the series is not there"),
     ("duplicate-column", "warning", "two columns have the same name"),
     ("suffixed-column", "warning", "a column ends in .1: a frame was joined with itself"),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from schemas.cleaning import CleanedSeries
 from schemas.series import SeriesRecord
 
 
@@ -57,6 +58,9 @@ class Silent:
         """Say nothing."""
 
     def judged(self, record: SeriesRecord) -> None:
+        """Say nothing."""
+
+    def cleaned(self, record: CleanedSeries) -> None:
         """Say nothing."""
 
 

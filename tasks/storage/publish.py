@@ -9,17 +9,19 @@ belongs elsewhere: units in `tasks.storage.units`, outputs in `tasks.outputs`.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import fsspec
 
-from schemas.errors import ReadFailed, UsageError
+from schemas.errors import AcmetraceError, ReadFailed, UsageError
 from schemas.manifest import OutputFile
 from tasks.storage.names import check_relative
 
@@ -48,6 +50,69 @@ def put_bytes(root: str | Path, relative: str, data: bytes) -> None:
     store, base = _remote(root)
     try:
         store.pipe_file(f"{base}/{relative}", data)
+    except Exception as error:
+        raise ReadFailed(f"{relative} cannot be written to {root}: {_text(error)}.") from error
+
+
+class Growing:
+    """A file that is being written, and its size and digest so far."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append `data`."""
+        self._file.write(data)
+        self._digest.update(data)
+        self._size += len(data)
+
+    def output(self, relative: str) -> OutputFile:
+        """The description of what has been written."""
+        return OutputFile(path=relative, size=self._size, sha256=self._digest.hexdigest())
+
+
+@contextmanager
+def growing_file(root: str | Path, relative: str) -> Iterator[Growing]:
+    """Write root/relative piece by piece in the block; there whole when it ends, untouched if it fails.
+
+    Raises:
+        UsageError: `relative` leaves the root, or the local folder cannot be written.
+        ReadFailed: a remote store did not take the file.
+    """
+    check_relative(relative)
+    folder = local_folder(root)
+    if folder is None:
+        with _growing_remote(root, relative) as growing:
+            yield growing
+        return
+    target = _inside(folder, relative)
+    temporary = target.parent / f".{uuid.uuid4().hex}.part"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            yield Growing(file)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _growing_remote(root: str | Path, relative: str) -> Iterator[Growing]:
+    store, base = _remote(root)
+    try:
+        file = store.open(f"{base}/{relative}", "wb")
+        try:
+            yield Growing(file)
+        except BaseException:
+            file.discard()  # a store shows a file when it is closed
+            raise
+        file.close()
+    except AcmetraceError:
+        raise
     except Exception as error:
         raise ReadFailed(f"{relative} cannot be written to {root}: {_text(error)}.") from error
 
@@ -190,10 +255,14 @@ def _replace(target: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written: {_text(error)}.",
-            hint="Check permissions and free space, or choose another output folder.",
-        ) from error
+        raise _unwritable(target, error) from error
+
+
+def _unwritable(target: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"{target} cannot be written: {_text(error)}.",
+        hint="Check permissions and free space, or choose another output folder.",
+    )
 
 
 def _walk(folder: Path) -> Iterator[Path]:

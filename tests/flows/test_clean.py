@@ -1,0 +1,112 @@
+"""Raw exports to the released form: what is written, remembered and refused, and how it is summarised."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.clean import CleanResult, CleanSettings, clean
+from flows.cli import exit_code
+from schemas.cleaning import CleanManifest
+from schemas.errors import UsageError
+from schemas.metrics import CATALOGUE
+from tasks.cleaning.rules import rule_of
+from tasks.progress import Reading, Silent
+from tests.tasks.cleaning.oracle import cleaned_by_pandas
+from tests.tasks.cleaning.test_cleaning import many_rows, series_of
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A folder in the released layout with one raw series in two parts and one that cannot be read."""
+    folder = tmp_path / "raw/data/utilization/mine"
+    folder.mkdir(parents=True)
+    lines = many_rows(400, 20)
+    first, second = series_of(lines[200:], lines[:210])
+    (folder / "SM_ACTIVE-2023-07.csv").write_text(first)
+    (folder / "SM_ACTIVE-2023-08.csv").write_text(second)
+    (folder / "GPU_UTIL.csv").write_text("Time,a\n1690848000,5\n1690848015,five\n")
+    return tmp_path / "raw"
+
+
+class Announced(Silent):
+    """Remembers what a run says it will read."""
+
+    def __init__(self) -> None:
+        self.readings: list[Reading] = []
+
+    def found(self, reading: Reading) -> None:
+        self.readings.append(reading)
+
+
+def run(raw: Path, dest: Path, announced: Announced | None = None, **settings: object) -> CleanResult:
+    return clean(CleanSettings(source=str(raw), dest=str(dest), **settings), announced or Announced())
+
+
+def test_parts_become_one_series_as_pandas_would_write_it(raw: Path, tmp_path: Path) -> None:
+    result = run(raw, tmp_path / "clean")
+    record = result.manifest.series[1]
+    written = tmp_path / "clean/data/utilization/mine/SM_ACTIVE.csv"
+    texts = [path.read_text() for path in sorted(raw.rglob("SM_ACTIVE*"))]
+    assert written.read_text() == cleaned_by_pandas(texts, rule_of(CATALOGUE["SM_ACTIVE"]))
+    assert (record.rows, record.rows_written, record.duplicates, record.in_order) == (410, 400, 10, False)
+    assert record.output is not None
+    assert record.output.sha256 == hashlib.sha256(written.read_bytes()).hexdigest()
+    assert [file.path for file in record.inputs] == [
+        "data/utilization/mine/SM_ACTIVE-2023-07.csv",
+        "data/utilization/mine/SM_ACTIVE-2023-08.csv",
+    ]
+
+
+def test_one_series_that_cannot_be_read_stops_no_other_and_writes_nothing(raw: Path, tmp_path: Path) -> None:
+    assert exit_code(["clean", str(raw), str(tmp_path / "clean"), "-q"]) == 3
+    manifest = CleanManifest.model_validate_json((tmp_path / "clean/clean.json").read_bytes())
+    assert [record.status for record in manifest.series] == ["failed", "cleaned"]
+    (finding,) = manifest.series[0].findings
+    assert (finding.rule, finding.examples[0].row, finding.examples[0].value) == ("bad-cell", 2, "five")
+    assert not (tmp_path / "clean/data/utilization/mine/GPU_UTIL.csv").exists()
+
+
+def test_a_second_run_reads_nothing_and_a_changed_file_is_cleaned_again(raw: Path, tmp_path: Path) -> None:
+    run(raw, tmp_path / "clean", metrics=("SM_ACTIVE",))
+    written = tmp_path / "clean/data/utilization/mine/SM_ACTIVE.csv"
+    before = (written.stat().st_mtime_ns, written.read_bytes())
+    again = Announced()
+    run(raw, tmp_path / "clean", again, metrics=("SM_ACTIVE",))
+    assert [reading.wanted for reading in again.readings] == [0]
+    assert (written.stat().st_mtime_ns, written.read_bytes()) == before
+    part = raw / "data/utilization/mine/SM_ACTIVE-2023-08.csv"
+    part.write_text("".join(part.read_text().splitlines(keepends=True)[:-20]))
+    run(raw, tmp_path / "clean", again, metrics=("SM_ACTIVE",))
+    assert again.readings[-1].wanted > 0
+    assert written.read_bytes() != before[1]
+    written.unlink()
+    run(raw, tmp_path / "clean", again, metrics=("SM_ACTIVE",))
+    assert written.exists()
+
+
+def test_what_was_cleaned_before_is_not_scaled_twice(raw: Path, tmp_path: Path) -> None:
+    run(raw, tmp_path / "clean", metrics=("SM_ACTIVE",))
+    again = run(tmp_path / "clean", tmp_path / "twice")
+    (record,) = again.manifest.series
+    assert (record.status, record.findings[0].rule) == ("failed", "not-raw")
+
+
+def test_a_destination_inside_the_source_is_refused(raw: Path) -> None:
+    with pytest.raises(UsageError, match="is to be cleaned"):
+        run(raw, raw)
+
+
+def test_cleaned_series_are_summarised_like_any_other(raw: Path, tmp_path: Path) -> None:
+    run(raw, tmp_path / "clean", metrics=("SM_ACTIVE",))
+    out = tmp_path / "out"
+    assert exit_code(["summarize", str(tmp_path / "clean"), "--out", str(out), "-q"]) == 0
+    record = json.loads((out / "schemas/mine/SM_ACTIVE.json").read_text())
+    assert record["observed"]["rows"] == 400
+    assert record["observed"]["high"] <= 100
+    assert record["observed"]["zones"] == ["+08:00"]
