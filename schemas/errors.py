@@ -96,3 +96,15 @@ class UntrustedPickle(AcmetraceError):
 
 class IncompleteRun(AcmetraceError):
     """An output folder has no valid manifest: its run has not finished."""
+
+
+class QueryRefused(AcmetraceError):
+    """A Prometheus server does not answer a query: it is not valid, or cannot be computed."""
+
+
+class QueryTooLarge(AcmetraceError):
+    """The answer to a query is beyond a limit of the server or of ours; one for less time may do."""
+
+
+class EntityUnclear(AcmetraceError):
+    """The series of a query do not name one entity each."""

@@ -6,6 +6,8 @@ replaces entries (`load_catalogue`). A metric that no entry names gets an
 inferred one that says so. Rules about whole files (columns, coverage,
 thresholds) belong in `schemas.series`.
 
+How metrics are asked of a Prometheus server is described in `schemas.prometheus`.
+
 Sources: field identifiers are those of NVIDIA DCGM and the Prometheus node
 exporter; scaling, decimals and units are those of the AcmeTrace release.
 """
@@ -21,8 +23,10 @@ from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from schemas.errors import UsageError
+from schemas.prometheus import GPU_ENTITY, NODE_ENTITY, PrometheusQuery
 
 Entity = Literal["gpu", "node", "any"]
 
@@ -49,12 +53,21 @@ class Metric(BaseModel):
     low: float | None = None
     high: float | None = None
     interval_s: float | None = Field(default=None, gt=0)
+    # How a metric is exported says nothing about a file: records and their schema are without it.
+    prometheus: SkipJsonSchema[PrometheusQuery | None] = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
     def _range_is_ordered(self) -> Metric:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low {self.low} is above high {self.high}")
         return self
+
+    def __eq__(self, other: object) -> bool:
+        """What is said of files decides, so that an entry equals itself in a record."""
+        return isinstance(other, Metric) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 def _dcgm(
@@ -80,6 +93,7 @@ def _dcgm(
         low=low,
         high=high,
         interval_s=15.0,
+        prometheus=PrometheusQuery(query=field, entity=GPU_ENTITY),
     )
 
 
@@ -87,7 +101,15 @@ def _ratio(name: str, field: str, meaning: str) -> Metric:
     return _dcgm(name, field, meaning, "%", 0, 100, scale=100, decimals=3)
 
 
-def _node(name: str, field: str, meaning: str, unit: str, high: float, scale: float) -> Metric:
+def _node(
+    name: str,
+    field: str,
+    meaning: str,
+    unit: str,
+    high: float,
+    scale: float,
+    query: PrometheusQuery,
+) -> Metric:
     return Metric(
         name=name,
         meaning=meaning,
@@ -100,7 +122,18 @@ def _node(name: str, field: str, meaning: str, unit: str, high: float, scale: fl
         low=0.0,
         high=high,
         interval_s=15.0,
+        prometheus=query,
     )
+
+
+def _node_query(query: str) -> PrometheusQuery:
+    return PrometheusQuery(query=query, entity=NODE_ENTITY)
+
+
+def _ib_query(counter: str) -> PrometheusQuery:
+    # The maximum of the release fits MB/s and MiB/s of its ports; an export of one's own is in MB/s.
+    query = f"sum by (instance) (rate({counter}[{{window}}]))"
+    return PrometheusQuery(query=query, entity=NODE_ENTITY, scale=1e-6, unit="MB/s")
 
 
 _ENTRIES = (
@@ -124,8 +157,24 @@ _ENTRIES = (
     _ratio("PIPE_TENSOR_ACTIVE", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "cycles with tensor cores active"),
     _ratio("SM_ACTIVE", "DCGM_FI_PROF_SM_ACTIVE", "cycles with at least one warp on an SM"),
     _ratio("SM_OCCUPANCY", "DCGM_FI_PROF_SM_OCCUPANCY", "resident warps of those possible"),
-    _node("NODE_CPU_UTILIZATION", "node_cpu_seconds_total", "CPU time not idle", "%", 100, 100),
-    _node("NODE_MEMORY_UTILIZATION", "node_memory_MemAvailable_bytes", "host memory in use", "%", 100, 100),
+    _node(
+        "NODE_CPU_UTILIZATION",
+        "node_cpu_seconds_total",
+        "CPU time not idle",
+        "%",
+        100,
+        100,
+        _node_query('1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[{window}]))'),
+    ),
+    _node(
+        "NODE_MEMORY_UTILIZATION",
+        "node_memory_MemAvailable_bytes",
+        "host memory in use",
+        "%",
+        100,
+        100,
+        _node_query("1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes"),
+    ),
     _node(
         "NODE_IB_SEND",
         "node_infiniband_port_data_transmitted_bytes_total",
@@ -133,6 +182,7 @@ _ENTRIES = (
         "unscaled",
         25_000,
         1,
+        _ib_query("node_infiniband_port_data_transmitted_bytes_total"),
     ),
     _node(
         "NODE_IB_RECEIVE",
@@ -141,11 +191,33 @@ _ENTRIES = (
         "unscaled",
         25_000,
         1,
+        _ib_query("node_infiniband_port_data_received_bytes_total"),
     ),
 )
 
 Catalogue = Mapping[str, Metric]
 CATALOGUE: Catalogue = MappingProxyType({metric.name: metric for metric in _ENTRIES})
+
+# Metrics that an export knows besides those of the release.
+EXPORT_ONLY: Catalogue = MappingProxyType(
+    {
+        "NODE_POWER": Metric(
+            name="NODE_POWER",
+            meaning="power of a server as its BMC tells, from DCMI or else the largest power sensor",
+            source="ipmi",
+            field="ipmi_dcmi_power_consumption_watts",
+            unit="W",
+            entity="node",
+            decimals=0,
+            low=1.0,
+            high=20_000.0,
+            prometheus=_node_query(
+                "max by (instance) (ipmi_dcmi_power_consumption_watts)"
+                " or max by (instance) (ipmi_power_watts)"
+            ),
+        )
+    }
+)
 
 
 def inferred(name: str) -> Metric:
@@ -165,7 +237,8 @@ def load_catalogue(path: Path | str) -> Catalogue:
     """The built-in catalogue with the entries of a TOML file added or replaced.
 
     The file holds one table a metric: `[POWER_W]` with the fields of `Metric`
-    except its name.
+    except its name. A table of a known metric with nothing but `prometheus` changes
+    only what it names of the metric's query.
 
     Raises:
         UsageError: the file is not TOML, or an entry is not a valid metric.
@@ -184,9 +257,17 @@ def load_catalogue(path: Path | str) -> Catalogue:
                 hint=f"Write one table a metric: [{name}] with meaning, source, unit.",
             )
         try:
-            added[name] = Metric(
-                **{"source": "inferred", "unit": "unknown", "meaning": name, **fields, "name": name}
-            )
+            added[name] = _entry(name, fields)
         except (ValidationError, TypeError) as error:
             raise UsageError(f"The catalogue {path} has no valid entry [{name}]: {error}") from error
     return MappingProxyType({**CATALOGUE, **added})
+
+
+def _entry(name: str, fields: Mapping[str, object]) -> Metric:
+    known = CATALOGUE.get(name) or EXPORT_ONLY.get(name)
+    asked = fields.get("prometheus")
+    if known and known.prometheus and set(fields) == {"prometheus"} and isinstance(asked, Mapping):
+        query = PrometheusQuery(**{**known.prometheus.model_dump(), **asked})
+        return known.model_copy(update={"prometheus": query})
+    defaults = {"source": "inferred", "unit": "unknown", "meaning": name}
+    return Metric.model_validate({**defaults, **fields, "name": name})

@@ -18,7 +18,7 @@ from schemas.metrics import Entity, Metric
 
 ENTITY_PATTERNS: dict[Entity, re.Pattern[str]] = {
     # The GPU index stands behind the last dash: node names hold dashes themselves.
-    "gpu": re.compile(r"^(?P<node>.+)-(?P<index>\d{1,2})$"),
+    "gpu": re.compile(r"^(?P<node>.+)-(?P<index>\d{1,2}(?::\d{1,2})?)$"),
     "node": re.compile(r"^(?P<node>(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z][\w.\-]*)$"),
     "any": re.compile(r"^(?P<node>.+)$"),
 }

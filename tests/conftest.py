@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from flows.environment import prepare
+
+if TYPE_CHECKING:
+    from tests.doubles.prometheus import Prometheus
 
 prepare(0)
 
@@ -54,3 +58,15 @@ def real() -> Path:
     if not folder:
         pytest.skip("ACMETRACE_REAL is not set: the real slices are not here")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A real Prometheus with the samples of `tests.doubles.fleet`: two hours of a small cluster."""
+    from tests.doubles import fleet
+    from tests.doubles.prometheus import is_installed, prometheus
+
+    if not is_installed():
+        pytest.skip("Prometheus is not installed: apt-get install prometheus")
+    with prometheus(tmp_path_factory.mktemp("monitored"), [*fleet.gpus(), *fleet.nodes()]) as server:
+        yield server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.metrics import CATALOGUE, Catalogue, inferred
+from schemas.metrics import CATALOGUE, EXPORT_ONLY, Catalogue, inferred
 from schemas.series import SeriesContract, Thresholds
 
 
@@ -38,7 +38,7 @@ class ScanOptions:
 def contract_of(name: str, options: ScanOptions) -> SeriesContract:
     """The contract of a metric: the catalogue's, or an inferred one that says so."""
     catalogue = CATALOGUE if options.catalogue is None else options.catalogue
-    known = catalogue.get(name)
+    known = catalogue.get(name) or EXPORT_ONLY.get(name)
     return SeriesContract(
         metric=known or inferred(name), inferred=known is None, thresholds=options.thresholds
     )
