@@ -21,6 +21,7 @@ def sample(
     metric: Names = (),
     seed: int = 0,
     faults: Annotated[bool, Parameter(negative="")] = False,
+    raw: Annotated[bool, Parameter(negative="")] = False,
     workers: int | None = None,
     talk: Talk = Talk(),
 ) -> int:
@@ -44,6 +45,8 @@ def sample(
         The same seed gives the same bytes.
     faults
         Plant one of each known fault, and list them in planted_faults.json.
+    raw
+        Write raw exports instead, as they are before acmetrace clean: epoch seconds, fractions.
     workers
         Threads to write with.
     """
@@ -64,6 +67,7 @@ def sample(
         metrics=metric,
         seed=seed,
         faults=faults,
+        raw=raw,
         size_bytes=size_bytes,
         workers=workers or default_workers(),
     )
@@ -88,5 +92,6 @@ def sample(
             f"{len(report.files)} files, {report.total_bytes / 1e6:,.1f} MB{planted} in {dest}",
             highlight=False,
         )
-        out.print(f"Next: acmetrace run {dest} --out out", highlight=False)
+        following = f"clean {dest} cleaned" if raw else f"run {dest} --out out"
+        out.print(f"Next: acmetrace {following}", highlight=False)
     return OK

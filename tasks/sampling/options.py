@@ -31,6 +31,7 @@ class SampleOptions:
     metrics: names of series, IPMI files or `job_trace`; empty means all of them.
     seed: the same options and seed give the same bytes.
     faults: also plant one of each known trap, see `tasks.sampling.faults`.
+    raw: write the wide series as exporters do, before they are cleaned; nothing else.
     size_bytes: the wanted size of all files together, met within a few per cent.
     workers: threads that make text.
     """
@@ -41,6 +42,7 @@ class SampleOptions:
     metrics: tuple[str, ...] = ()
     seed: int = 0
     faults: bool = False
+    raw: bool = False
     size_bytes: int | None = None
     workers: int = 2
 
@@ -102,6 +104,8 @@ def check_options(options: SampleOptions) -> None:
         raise UsageError(f"The option rows is {options.rows}.", hint=f"It must be at most {MOST_ROWS:,}.")
     if options.rows is not None and options.size_bytes is not None:
         raise UsageError("Both rows and size are given.", hint="Give one: the other follows from it.")
+    if options.raw and (options.faults or options.size_bytes is not None):
+        raise UsageError("Raw exports have neither faults nor a given size.", hint="Give the number of rows.")
     if options.gpus is not None and (options.gpus % GPUS_PER_NODE or not 0 < options.gpus <= LARGEST_FLEET):
         raise UsageError(
             f"The option gpus is {options.gpus}.",

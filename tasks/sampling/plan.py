@@ -29,6 +29,7 @@ def planned_files(options: SampleOptions) -> tuple[tuple[str, str], ...]:
         for cluster in options.clusters
         for name in (*CATALOGUE, *IPMI_FILES, JOB_TRACE)
         if (not options.metrics or name in options.metrics) and _exists(cluster, name)
+        if name in CATALOGUE or not options.raw
     )
     if not files:
         raise UsageError(
@@ -72,7 +73,7 @@ def source_of(cluster: str, name: str, rows: int, options: SampleOptions) -> Sou
         return job_source(cluster, rows, options.seed)
     if name in IPMI_FILES:
         return ipmi_source(name, options.gpus_of(cluster), rows, options.seed)
-    return wide_source(cluster, name, options.gpus_of(cluster), rows, options.seed)
+    return wide_source(cluster, name, options.gpus_of(cluster), rows, options.seed, raw=options.raw)
 
 
 def _exists(cluster: str, name: str) -> bool:

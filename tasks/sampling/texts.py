@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +40,26 @@ def text_table(values: Sequence[float]) -> TextTable:
     Raises:
         ValueError: a text is longer than 15 characters.
     """
-    texts = [b",", *(b"," + repr(float(value)).encode() for value in values)]
+    return _table([repr(float(value)) for value in values])
+
+
+def raw_text_table(values: Sequence[float], scale: float) -> TextTable:
+    """The same as an exporter writes it, not yet multiplied by `scale`: 12.3 as 0.123, 5.0 as 5."""
+    raw = (Decimal(repr(float(value))) / Decimal(repr(scale)) for value in values)
+    return _table([format(number.normalize(), "f") for number in raw])
+
+
+def _table(words: Sequence[str]) -> TextTable:
+    texts = [b",", *(b"," + word.encode() for word in words)]
     if max(map(len, texts)) > WIDEST:
         raise ValueError(f"a cell is longer than {WIDEST - 1} characters")
     packed = np.array(texts, dtype=f"S{WIDEST}").view("<u8").reshape(-1, 2).astype(np.uint64)
     return TextTable(words=packed, lengths=np.array([len(text) for text in texts], dtype=np.int64))
+
+
+def epoch_texts(epoch_s: IntArray) -> NDArray[np.uint8]:
+    """Instants as the number of seconds since the epoch, shape (n, 10)."""
+    return epoch_s.astype("S10").view(np.uint8).reshape(-1, 10)
 
 
 def time_texts(epoch_s: IntArray) -> NDArray[np.uint8]:

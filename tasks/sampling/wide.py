@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from tasks.sampling.fleet import Columns, columns_of
 from tasks.sampling.hashing import key_of
 from tasks.sampling.shapes import XID_CODES, Shape, shape_of
 from tasks.sampling.source import Chunk, Source, chunk_rows, format_chunk, header_line
-from tasks.sampling.texts import SLOT_S, TIME_WIDTH, time_texts
+from tasks.sampling.texts import SLOT_S, TIME_WIDTH, epoch_texts, raw_text_table, time_texts
 from tasks.sampling.windows import sampled_slots
 
 SWING = 0.08  # of all levels, to either side
@@ -36,22 +37,24 @@ def row_bytes(cluster: str, metric: str, columns: int) -> float:
     return TIME_WIDTH + 1 + columns * width
 
 
-def wide_source(cluster: str, metric: str, gpus: int, rows: int, seed: int) -> Source:
-    """The file of a metric with `rows` rows for the nodes that hold `gpus` GPUs."""
+def wide_source(cluster: str, metric: str, gpus: int, rows: int, seed: int, *, raw: bool = False) -> Source:
+    """The file of a metric with `rows` rows for the nodes that hold `gpus` GPUs; `raw`: as exported."""
     path = wide_path(cluster, metric)
     if has_no_rows(cluster, metric):
         return Source(path=path, rows=0, header=b"Time\n", chunks=lambda: iter(()))
     columns = columns_of(cluster, metric, gpus, seed)
     header = header_line(("Time", *columns.names))
-    chunks = partial(_chunks, cluster, metric, columns, rows, seed)
+    chunks = partial(_chunks, cluster, metric, columns, rows, seed, raw)
     return Source(path=path, rows=rows, header=header, chunks=chunks)
 
 
-def _chunks(cluster: str, metric: str, columns: Columns, rows: int, seed: int) -> Iterator[Chunk]:
+def _chunks(cluster: str, metric: str, columns: Columns, rows: int, seed: int, raw: bool) -> Iterator[Chunk]:
     shape = shape_of(cluster, metric)
+    if raw:
+        shape = replace(shape, texts=raw_text_table(shape.values.tolist(), CATALOGUE[metric].scale))
     step = chunk_rows(row_bytes(cluster, metric, len(columns.names)))
     for number, slots in enumerate(sampled_slots(cluster, metric, rows, seed, step)):
-        yield partial(_chunk, cluster, metric, columns, shape, slots, number * step, rows, seed)
+        yield partial(_chunk, cluster, metric, columns, shape, slots, number * step, rows, seed, raw)
 
 
 def _chunk(
@@ -63,6 +66,7 @@ def _chunk(
     first: int,
     rows: int,
     seed: int,
+    raw: bool,
 ) -> memoryview:
     codes = np.empty((len(slots), len(columns.names)), dtype=np.uint32)
     entity = columns.node * columns.lanes + columns.lane
@@ -88,4 +92,5 @@ def _chunk(
         )
     exporter = CATALOGUE[metric].source
     kernels.blank_cells(codes, slots, first, rows, entity, key_of(seed, cluster, exporter, "blank"))
-    return format_chunk(time_texts(slots * SLOT_S), codes, shape.texts)
+    times = epoch_texts(slots * SLOT_S) if raw else time_texts(slots * SLOT_S)
+    return format_chunk(times, codes, shape.texts)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from flows.clean import CleanResult, CleanSettings, clean
@@ -15,6 +17,7 @@ from schemas.errors import UsageError
 from schemas.metrics import CATALOGUE
 from tasks.cleaning.rules import rule_of
 from tasks.progress import Reading, Silent
+from tasks.sampling import SampleOptions, write_sample
 from tests.tasks.cleaning.oracle import cleaned_by_pandas
 from tests.tasks.cleaning.test_cleaning import many_rows, series_of
 
@@ -110,3 +113,18 @@ def test_cleaned_series_are_summarised_like_any_other(raw: Path, tmp_path: Path)
     assert record["observed"]["rows"] == 400
     assert record["observed"]["high"] <= 100
     assert record["observed"]["zones"] == ["+08:00"]
+
+
+def test_a_raw_sample_becomes_the_released_one(tmp_path: Path) -> None:
+    options = SampleOptions(rows=240, gpus=16, clusters=("seren",))
+    write_sample(tmp_path / "released", options)
+    write_sample(tmp_path / "raw", replace(options, raw=True))
+    result = run(tmp_path / "raw", tmp_path / "clean")
+    assert result.failed == ()
+    for record in result.manifest.series:
+        assert record.output is not None
+        made, wanted = (pd.read_csv(tmp_path / root / record.output.path) for root in ("clean", "released"))
+        pd.testing.assert_frame_equal(made, wanted, check_dtype=False, check_exact=True)
+        text = (tmp_path / "clean" / record.output.path).read_text()
+        if CATALOGUE[record.series].decimals:
+            assert text == (tmp_path / "released" / record.output.path).read_text()
