@@ -34,7 +34,8 @@ def parse_size(text: str | int) -> int:
 class RunSettings(BaseModel):
     """What a run reads, where it writes, and how. Times are ISO; a size may be written `64MiB`.
 
-    Without `block_bytes` blocks are as large as fits a file and the workers.
+    Without `block_bytes` blocks are as large as fits a file and the workers. With `raw`
+    the series are raw exports, which are cleaned while they are counted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +51,7 @@ class RunSettings(BaseModel):
     scheduler: str | None = None
     block_bytes: int | None = Field(default=None, ge=_SMALLEST_BLOCK)
     force: bool = False
+    raw: bool = False
     catalogue: str | None = None
     thresholds: Thresholds = Thresholds()
 
@@ -74,11 +76,12 @@ class RunSettings(BaseModel):
             workers=workers,
             thresholds=self.thresholds,
             catalogue=load_catalogue(self.catalogue) if self.catalogue else None,
+            raw=self.raw,
         )
 
     def recorded(self) -> dict[str, Any]:
         """The parameters that go into the manifest: those that decide the numbers."""
         return self.model_dump(
             mode="json",
-            include={"clusters", "metrics", "since", "until", "timezone", "catalogue", "thresholds"},
+            include={"clusters", "metrics", "since", "until", "timezone", "catalogue", "thresholds", "raw"},
         )

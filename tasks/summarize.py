@@ -26,11 +26,15 @@ from schemas.errors import AcmetraceError, ReadFailed, Stopped
 from schemas.findings import Verdict
 from schemas.ipmi import IPMI_FILES
 from schemas.metrics import CATALOGUE
+from tasks.cleaning.count import check_parts, cleaned_head, raw_kind
+from tasks.cleaning.output import check_raw
+from tasks.cleaning.rules import rule_of
 from tasks.longform import IPMI, IpmiSeries, ipmi_contract, is_ipmi, summarise_ipmi
 from tasks.progress import Listener, Reading
 from tasks.scan import DaskExecutor
 from tasks.series.discover import SeriesFiles, discover
-from tasks.series.options import ScanOptions
+from tasks.series.head import Head
+from tasks.series.options import ScanOptions, contract_of
 from tasks.series.summary import SeriesSummary, pack, unpack
 from tasks.series.units import FileScan, code_digest, merge_all, tally_file
 from tasks.series.wide import (
@@ -171,10 +175,19 @@ class Work:
 
     def _plan(self, group: SeriesGroup, series: SeriesFiles) -> PlannedSeries:
         heads = heads_of(series, self.store)
+        if group.form == "wide" and self.options.raw:
+            return self._plan_raw(series, heads)
         if group.form == "wide":
             return plan_series(series, heads, self.options, store=self.store)
         contract = ipmi_contract(series.name, self.options.thresholds)
         return plan_series(series, heads, self.options, IPMI, contract, self.store)
+
+    def _plan_raw(self, series: SeriesFiles, heads: tuple[Head, ...]) -> PlannedSeries:
+        check_raw(heads)
+        check_parts(heads)
+        rule = rule_of(contract_of(series.name, self.options).metric)
+        cleaned = tuple(cleaned_head(head, rule) for head in heads)
+        return plan_series(series, cleaned, self.options, raw_kind(rule), store=self.store)
 
     def _wide(self, group: SeriesGroup, give_up: bool) -> list[SeriesSummary]:
         (series,) = group.members

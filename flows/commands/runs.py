@@ -35,6 +35,8 @@ class Scan:
     """Only rows before this time."""
     timezone: Annotated[str | None, Parameter(group=_SCAN)] = None
     """Zone of times that have none: +08:00 or Asia/Shanghai."""
+    raw: Annotated[bool, Parameter(negative="", group=_SCAN)] = False
+    """The series are raw exports: clean them while they are counted, as acmetrace clean would."""
     catalogue: Annotated[Path | None, Parameter(group=_SCAN)] = None
     """TOML file with metrics of your own."""
     max_bad_share: Annotated[float, Parameter(group=_SCAN)] = 0.001
@@ -78,6 +80,7 @@ class Scan:
                 scheduler=self.scheduler,
                 block_bytes=self.block_size,
                 force=self.force,
+                raw=self.raw,
             )
         except ValidationError as error:
             raise UsageError(first_problem(error)) from error

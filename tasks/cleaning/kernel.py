@@ -43,8 +43,8 @@ ROWS, PREVIOUS_MS, RUNS, LINES, FRACTIONS = range(5)
 FIELDS = 5
 RUN_ROOM = 4096
 
-# What `clean_lines` leaves out; index of `left_out`.
-IN_WINDOW, BLANK_ROW = 0, 1
+# What `clean_lines` leaves out; index of `left_out`. A row out of order counts as a repeated one, too.
+IN_WINDOW, BLANK_ROW, OUT_OF_ORDER = range(3)
 
 # What a cell is to be written as; index of `kinds`.
 _BLANK, _WHOLE, _FIXED, _NEGATIVE_ZERO, _TEXT = 0, 1, 2, 3, 4
@@ -362,8 +362,9 @@ def clean_lines(
     FULL where `out` or `rows` have no room for another row; ASK where numbers of
     the row there are for Python, asked[0] of them, with place and written column in
     `asked`. Their texts are expected, in the same order: place, start, stop in
-    `texts` as rows of `answers`. `rows` gets the place of each line that was written,
-    `left_out` the numbers of those that were not because of the window or for want of a value;
+    `texts` as rows of `answers`. `rows` gets the places of each line that was written,
+    in `buf` and in `out`, `left_out` the numbers of those that were not. A line
+    without a readable time, or with another number of cells, is copied as it is.
     `ends` and `words` are room for what `_cells_of` finds.
     """
     written = len(change.source)
@@ -380,13 +381,25 @@ def clean_lines(
         if used + longest > len(out) or taken == len(rows):
             return line, FULL, used, taken, after_ms
         ms, _, place = read_time(buf, place, change.wall_from, change.wall_offset)
+        readable = ms >= 0 and _cells_of(buf, place, count, ends, words)
+        if not readable:
+            after = next_line(buf, line)
+            if used + after - line > len(out):
+                return line, FULL, used, taken, after_ms
+            rows[taken, 0], rows[taken, 1] = line, used
+            taken += 1
+            for i in range(line, after):
+                out[used] = buf[i]
+                used += 1
+            place = after
+            continue
         in_window = change.window_from <= ms < change.window_until
         if ms <= after_ms or in_window:
             left_out[IN_WINDOW] += in_window and ms > after_ms
+            left_out[OUT_OF_ORDER] += ms < after_ms
             after_ms = max(ms, after_ms)
             place = next_line(buf, line)
             continue
-        _cells_of(buf, place, count, ends, words)
         place = next_line(buf, ends[count])
         end = write_time(out, used, ms, _offset(change, ms), change.with_ms)
         blank_end = end + written
@@ -436,8 +449,8 @@ def clean_lines(
             asked[0] = questions
             return line, ASK, used, taken, after_ms
         out[end] = NEWLINE
+        rows[taken, 0], rows[taken, 1] = line, used
         used = end + 1
-        rows[taken] = line
         taken += 1
         after_ms = ms
     return place, DONE, used, taken, after_ms

@@ -8,31 +8,28 @@ one thread is ahead of the others.
 from __future__ import annotations
 
 import csv
-import functools
 import io
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.ipmi import TIME_COLUMN
 from tasks.cleaning import kernel
-from tasks.cleaning.digits import LONGEST_NUMBER, LONGEST_TIME
+from tasks.cleaning.lines import LineCleaner, offsets_of
 from tasks.cleaning.merge import Zone, merged
 from tasks.cleaning.order import Stretch
 from tasks.cleaning.rules import Rule
 from tasks.cleaning.survey import Run, Survey
-from tasks.series.clock import LATEST_MS, parse_zone, zone_table
-from tasks.series.feed import CHUNK_BYTES, cell_text, feed
+from tasks.series.clock import zone_table
+from tasks.series.feed import CHUNK_BYTES, feed
 from tasks.series.spec import Block
 from tasks.series.swar import PADDING
 from tasks.storage.source import open_reader
 
-_DAY_MS = 86_400_000
 _AHEAD = 3  # pieces a thread may be ahead of the writer
 
 
@@ -141,29 +138,6 @@ def _filled_in(text: bytes, survey: Survey, file: int, rule: Rule, zone: Zone) -
     return columns.filled | columns.first
 
 
-@functools.cache
-def offsets_of(name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """UTC milliseconds from which on an offset (ms, second array) of the zone `name` holds."""
-    zone = parse_zone(name)
-
-    def offset(ms: int) -> int:
-        found = datetime.fromtimestamp(ms / 1000, UTC).astimezone(zone).utcoffset()
-        return int(found.total_seconds()) * 1000 if found else 0
-
-    starts, offsets = [0], [offset(0)]
-    never_changes = zone.utcoffset(None) is not None
-    for left in range(0, 0 if never_changes else LATEST_MS, _DAY_MS):
-        if offset(left + _DAY_MS) == offsets[-1]:
-            continue
-        low, high = left, left + _DAY_MS
-        while high - low > 1000:
-            middle = (low + high) // 2000 * 1000
-            low, high = (middle, high) if offset(middle) == offsets[-1] else (low, middle)
-        starts.append(high)
-        offsets.append(offset(high))
-    return np.array(starts, np.int64), np.array(offsets, np.int64)
-
-
 def header_of(plan: Plan) -> bytes:
     """The header line, names quoted where they need it."""
     text = io.StringIO()
@@ -231,10 +205,10 @@ def _clean_merged(plan: Plan, group: Sequence[Stretch], after_ms: int, sink: Sin
             head = plan.survey.heads[lines.file]
             cleaners[lines.file] = _Cleaner(plan, lines.file, Block(head.file, 0, 0, 0), after_ms, sink)
         cleaner = cleaners[lines.file]
-        cleaner.after_ms = after_ms
+        cleaner.lines.after_ms = after_ms
         array = np.frombuffer(bytearray(lines.text + bytes(PADDING)), np.uint8)
         cleaner.run(array, 0, len(lines.text), 0, peek=False)
-        after_ms = cleaner.after_ms
+        after_ms = cleaner.lines.after_ms
     return after_ms
 
 
@@ -245,68 +219,18 @@ class _Cleaner:
         self.block = block
         self.bytes_read = 0
         self.leaves = b""
-        self.after_ms = after_ms
-        self.plan = plan
-        self.change = plan.change(file)
         self.sink = sink
-        count, written = len(plan.survey.heads[file].columns), len(self.change.source)
-        self.longest = LONGEST_TIME + written * (LONGEST_NUMBER + 1) + 2
-        self.out = np.empty(max(2 * CHUNK_BYTES, 4 * self.longest), np.uint8)
-        self.rows = np.empty(1 << 16, np.int64)
-        self.left_out = np.zeros(2, np.int64)
-        self.room = kernel.room_for(count)
-        self.asked = np.empty(2 * written + 1, np.int64)
+        columns = len(plan.survey.heads[file].columns)
+        self.lines = LineCleaner(plan.change(file), plan.rule, columns, after_ms)
 
     def run(self, array: NDArray[np.uint8], place: int, stop: int, base: int, *, peek: bool) -> int:
         """Clean lines as `tasks.series.feed.LineScan` says."""
-        if peek:
-            return place
-        answers, texts = np.empty((0, 3), np.int64), np.empty(0, np.uint8)
-        while True:
-            place, why, used, taken, self.after_ms = kernel.clean_lines(
-                array,
-                place,
-                stop,
-                self.change,
-                self.after_ms,
-                self.out,
-                self.rows,
-                self.left_out,
-                *self.room,
-                self.asked,
-                answers,
-                texts,
-            )
-            if used or self.left_out.any():
-                self.sink(Cleaned(self.out[:used].tobytes(), taken, *self.left_out.tolist()))
-                self.left_out[:] = 0
-            if why == kernel.DONE:
-                return place
-            answers, texts = np.empty((0, 3), np.int64), np.empty(0, np.uint8)
-            if why == kernel.ASK:
-                answers, texts = self._answers(array)
-                if self.longest + len(texts) > len(self.out):
-                    self.out = np.empty(2 * (self.longest + len(texts)), np.uint8)
-
-    def _answers(self, array: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """The texts of the cells that the compiled pass cannot write, in their order."""
-        asked = self.asked[1 : 1 + 2 * self.asked[0]].reshape(-1, 2).tolist()
-        texts = [
-            text_of(cell_text(array, place), self.plan.rule, whole=bool(self.change.whole[column]))
-            for place, column in asked
-        ]
-        ends = np.cumsum([len(text) for text in texts])
-        places = np.array([place for place, _ in asked], np.int64)
-        answers = np.column_stack([places, np.concatenate([[0], ends[:-1]]), ends]).astype(np.int64)
-        return answers, np.frombuffer(bytearray("".join(texts).encode()), np.uint8)
-
-
-def text_of(cell: str, rule: Rule, *, whole: bool) -> str:
-    """How the number in `cell` is written after scaling and rounding, by Python and NumPy."""
-    if whole:
-        return str(int(cell) * int(rule.scale))
-    value = float(cell) * rule.scale
-    return repr(float(np.round(value, rule.decimals)) if rule.decimals > 0 else value)
+        if not peek:
+            for piece in self.lines.pieces(array, place, stop):
+                in_window, blank_rows, _ = piece.left_out
+                self.sink(Cleaned(piece.text.tobytes(), len(piece.rows), in_window, blank_rows))
+                place = piece.place
+        return place
 
 
 def pieces_of(plan: Plan, workers: int) -> Iterator[bytes]:

@@ -12,7 +12,8 @@ from schemas.series import SeriesContract, Thresholds
 class ScanOptions:
     """What a user may ask of a scan. Times are UTC ms, [since, until).
 
-    Without `block_bytes` a block is as large as fits a file and `workers`.
+    Without `block_bytes` a block is as large as fits a file and `workers`. With
+    `raw` wide series are raw exports, counted as if they had been cleaned.
     """
 
     since_ms: int | None = None
@@ -22,6 +23,7 @@ class ScanOptions:
     workers: int = 2
     thresholds: Thresholds = Thresholds()
     catalogue: Catalogue | None = None
+    raw: bool = False
 
     def key_parts(self) -> dict[str, object]:
         """What of the options decides a summary, as plain values."""
@@ -32,6 +34,7 @@ class ScanOptions:
             "timezone": self.timezone,
             "thresholds": self.thresholds.model_dump(),
             "catalogue": catalogue,
+            "raw": self.raw,
         }
 
 

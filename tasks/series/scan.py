@@ -47,12 +47,12 @@ def scan_block(
         NotASeries: a line is longer than any row can be.
     """
     with open_reader(block.file, block.stop) as reader:
-        scan = _Scan(block, columns, spec)
+        scan = BlockScan(block, columns, spec)
         feed(scan, reader, chunk_bytes)
         return scan.tally()
 
 
-class _Scan:
+class BlockScan:
     """The state of scanning one block: registers of the kernel and the tables folded so far."""
 
     def __init__(self, block: Block, columns: tuple[str, ...], spec: ScanSpec) -> None:
@@ -141,7 +141,7 @@ class _Scan:
     def _spot_steps(self, rule: str, found: IntArray) -> None:
         if len(found):
             first = tuple(
-                Spot(self.block.file.url, int(place), *self._line(int(line)), TIME_COLUMN, iso_text(int(ms)))
+                self._spot(int(place), *self._line(int(line)), TIME_COLUMN, iso_text(int(ms)))
                 for ms, _, line, place in found[:EXAMPLES_KEPT]
             )
             self._add_spots(rule, Spots(len(found), first))
@@ -149,6 +149,10 @@ class _Scan:
     def _line(self, line: int) -> tuple[int, int]:
         """Block and line of a stamp; a peeked line is the first of the next block."""
         return (self.block.stop, 1) if line == PEEKED else (self.block.start, line)
+
+    def _spot(self, place: int, block: int, line: int, column: str | None, text: str | None) -> Spot:
+        """A place in the file."""
+        return Spot(self.block.file.url, place, block, line, column, text)
 
     def _add_spots(self, rule: str, spots: Spots) -> None:
         self.spots[rule] = self.spots.get(rule, Spots()).merge(spots)
@@ -168,7 +172,7 @@ class _Scan:
             name = self.columns[column] if column >= 0 else TIME_COLUMN if timed else None
             named = name is not None
             text = cell_text(array, place)[:_TEXT_SHOWN] if named else None
-            first.append(Spot(self.block.file.url, base + place, self.block.start, line, name, text))
+            first.append(self._spot(base + place, self.block.start, line, name, text))
         self._add_spots(rule, Spots(seen, tuple(first)))
         r.events[kind] = 0
 

@@ -79,6 +79,24 @@ class GroupStats:
             left.changed + right.changed,
         )
 
+    def without_empty(self, empty: NDArray[np.bool_]) -> GroupStats:
+        """All but the groups for which `empty` holds; these must have no value."""
+        kept = ~empty
+        n = int(kept.sum())
+        # Where empty groups go does not matter: they add nothing.
+        places = np.maximum(np.cumsum(kept) - 1, 0)
+        return GroupStats(
+            self.keys[kept],
+            self.count[kept],
+            self.blank[kept],
+            self.zero[kept],
+            self.fixed_total[kept],
+            self.real_total.take(places, n) if n else ExactSums.zeros(0),
+            self.least[kept],
+            self.most[kept],
+            self.changed[kept],
+        )
+
     def _spread(self, keys: NDArray[Any]) -> GroupStats:
         place = np.searchsorted(keys, self.keys)
         n = len(keys)

@@ -48,13 +48,21 @@ class Mergeable(Protocol):
     def to_bytes(self) -> bytes: ...
 
 
+def _as_it_is(result: Any) -> Any:
+    return result
+
+
 @dataclass(frozen=True)
 class ScanKind:
-    """How blocks of one form of file are scanned; the functions are those of a module, so that it pickles."""
+    """How blocks of one form of file are scanned; the functions are those of a module, so that it pickles.
+
+    `finish` is given the merged result of all files of a series.
+    """
 
     name: str
     scan: Callable[[Block, tuple[str, ...], ScanSpec], Any]
     load: Callable[[bytes], Any]
+    finish: Callable[[Any], Any] = _as_it_is
 
 
 WIDE = ScanKind("wide", scan_block, Tally.from_bytes)
@@ -174,7 +182,7 @@ class ThreadExecutor:
 def code_digest(whole: bool = False) -> str:
     """SHA-256 over the source of what decides a tally; with `whole`, of all tasks and schemas."""
     tasks_root, schemas_root = Path(tasks.__file__).parent, Path(schemas.__file__).parent
-    folders = [tasks_root / name for name in ("series", "longform", "storage")]
+    folders = [tasks_root / name for name in ("series", "longform", "cleaning", "storage")]
     paths = [path for folder in folders for path in folder.glob("*.py")]
     if whole:
         paths = [path for root in (tasks_root, schemas_root) for path in root.rglob("*.py")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -51,6 +51,7 @@ class PlannedSeries:
     """A series that can be scanned: its contract, heads, spec and the scan of each file."""
 
     series: SeriesFiles
+    kind: ScanKind
     contract: SeriesContract
     heads: tuple[Head, ...]
     spec: ScanSpec
@@ -119,7 +120,7 @@ def plan_series(
         plan_file(kind, head, spec, block_bytes, part)
         for head, part, block_bytes in zip(heads, within, sizes, strict=True)
     )
-    return PlannedSeries(series, contract, heads, spec, scans, within, sizes)
+    return PlannedSeries(series, kind, contract, heads, spec, scans, within, sizes)
 
 
 def _known_period(head: Head, spec: ScanSpec, store: UnitStore | None) -> tuple[int, int] | None:
@@ -153,22 +154,23 @@ def summarise_series(
         FileChanged, ReadFailed: a file changed or storage failed; trying again may help.
     """
     on_pass(1, bytes_unread(planned.scans, store))
-    tally = _tally(planned.scans, executor, store)
+    tally = planned.kind.finish(_tally(planned.scans, executor, store))
+    told = replace(planned, heads=tuple(_with_known(head, tally) for head in planned.heads))
     findings = judge(
         planned.series.cluster,
         planned.contract,
-        planned.heads,
+        told.heads,
         tally,
         planned.spec,
         partial=any(part is not None for part in planned.within),
     )
-    record = _record(planned, tally, findings)
+    record = _record(told, tally, findings)
     if record.verdict in ("failed", "no data") or judge_only:
         return SeriesSummary(record, (), pd.DataFrame(), pd.DataFrame())
 
     def recount(number: int, ranges: KeyRanges) -> Tally:
         scans = tuple(
-            plan_file(WIDE, head, planned.spec.refined(ranges), block_bytes, part)
+            plan_file(planned.kind, head, planned.spec.refined(ranges), block_bytes, part)
             for head, part, block_bytes in zip(
                 planned.heads, planned.within, planned.block_bytes, strict=True
             )
@@ -226,6 +228,15 @@ def _tally(scans: Sequence[FileScan], executor: Executor, store: UnitStore | Non
     for scan in scans:
         tally = tally.merge(tally_file(scan, executor, store))
     return tally
+
+
+def _with_known(head: Head, tally: Tally) -> Head:
+    """The head with only the columns that the tally knows."""
+    known = set(tally.entities.keys.tolist())
+    if known.issuperset(head.columns) or not tally.rows:
+        return head
+    kept = [pair for pair in zip(head.names, head.columns, strict=True) if pair[1] in known]
+    return replace(head, names=tuple(n for n, _ in kept), columns=tuple(c for _, c in kept))
 
 
 def bytes_unread(scans: Sequence[FileScan], store: UnitStore | None) -> int:

@@ -128,3 +128,67 @@ def test_a_raw_sample_becomes_the_released_one(tmp_path: Path) -> None:
         text = (tmp_path / "clean" / record.output.path).read_text()
         if CATALOGUE[record.series].decimals:
             assert text == (tmp_path / "released" / record.output.path).read_text()
+
+
+@pytest.mark.parametrize("block_size", ["4KiB", pytest.param("64MiB", marks=pytest.mark.slow)])
+def test_raw_exports_are_counted_as_if_they_had_been_cleaned(block_size: str, tmp_path: Path) -> None:
+    write_sample(tmp_path / "raw", SampleOptions(rows=240, gpus=16, clusters=("seren",), raw=True))
+    folder = tmp_path / "raw/data/utilization/seren"
+    for path in sorted(folder.glob("*.csv")):
+        _make_messy(path)
+    run(tmp_path / "raw", tmp_path / "clean")
+    outs = [tmp_path / "counted", tmp_path / "summarised"]
+    options = ["--block-size", block_size, "-q"]
+    assert exit_code(["run", str(tmp_path / "raw"), "--raw", "--out", str(outs[0]), *options]) == 0
+    assert exit_code(["run", str(tmp_path / "clean"), "--out", str(outs[1]), *options]) == 0
+    for name in ("curves", "entities", "hourly"):
+        counted, summarised = (pd.read_parquet(out / f"summaries/{name}.parquet") for out in outs)
+        pd.testing.assert_frame_equal(counted, summarised, check_exact=True)
+    pickles = [{path.name: path.read_bytes() for path in out.glob("util_pkl/*")} for out in outs]
+    assert pickles[0] == pickles[1]
+    for path in sorted((outs[0] / "schemas/seren").glob("*.json")):
+        counted, summarised = (json.loads((out / "schemas/seren" / path.name).read_text()) for out in outs)
+        for told in (counted, summarised):
+            for name in ("files", "digests", "bytes", "bytes_read"):
+                del told["observed"][name]
+            for finding in told["findings"]:
+                del finding["examples"]
+        assert counted == summarised
+
+
+def _make_messy(path: Path) -> None:
+    """Add a blank column, a blank row, a repeated row and a repeated blank row."""
+    header, *lines = path.read_text().splitlines()
+    time, *cells = lines[100].split(",")
+    blank = "," * len(cells)
+    lines = [f"{line}," for line in lines]
+    lines.insert(101, f"{time}{blank},9")
+    lines.insert(101, f"{time}{blank},")
+    lines.insert(60, f"{int(lines[60].split(',')[0]) - 7}{blank},")
+    path.write_text("\n".join([f"{header},10.9.9.9-0", *lines]) + "\n")
+
+
+def test_raw_rows_out_of_order_are_refused_with_what_to_do(raw: Path, tmp_path: Path) -> None:
+    assert exit_code(["run", str(raw), "--raw", "--out", str(tmp_path / "out"), "-q"]) == 3
+    record = json.loads((tmp_path / "out/schemas/mine/SM_ACTIVE.json").read_text())
+    (finding,) = record["findings"]
+    assert finding["rule"] == "disordered-time"
+    assert "acmetrace clean puts rows in order" in finding["message"]
+
+
+def test_what_is_wrong_with_a_raw_export_is_located_in_it(tmp_path: Path) -> None:
+    lines = many_rows(3000, 5)
+    lines[1500] = f"{lines[1500].split(',')[0]},0.5,junk,0.5,7.5,0.5"
+    lines[1600] = "noon,1,1,1,1,1"
+    lines[1700] = lines[1700] + ",0.5"
+    (tmp_path / "SM_ACTIVE.csv").write_text(series_of(lines, columns=5)[0])
+    out = str(tmp_path / "out")
+    source = str(tmp_path / "SM_ACTIVE.csv")
+    assert exit_code(["validate", source, "--raw", "--out", out, "--block-size", "4KiB", "-q"]) in (0, 3)
+    (path,) = (tmp_path / "out/schemas").glob("*/SM_ACTIVE.json")
+    findings = {finding["rule"]: finding["examples"] for finding in json.loads(path.read_text())["findings"]}
+    text = (tmp_path / "SM_ACTIVE.csv").read_bytes()
+    for rule, line in (("bad-cell", 1500), ("out-of-range", 1500), ("bad-time", 1600), ("ragged-row", 1700)):
+        offset = findings[rule][0]["byte_offset"]
+        assert text[offset:].startswith(lines[line].encode()), rule
+    assert findings["bad-cell"][0]["value"] == "junk"
