@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from flows.environment import prepare
+from tests.doubles.hub import HubServer, hub_server
 
 if TYPE_CHECKING:
     from tests.doubles.prometheus import Prometheus
@@ -70,3 +71,18 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         pytest.skip("Prometheus is not installed: apt-get install prometheus")
     with prometheus(tmp_path_factory.mktemp("monitored"), [*fleet.gpus(), *fleet.nodes()]) as server:
         yield server
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    """A hub on loopback, to which the environment leads the real client."""
+    from huggingface_hub import HfFileSystem
+
+    with hub_server() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf-home"))
+        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        HfFileSystem.clear_instance_cache()
+        yield hub
+        HfFileSystem.clear_instance_cache()

@@ -7,6 +7,7 @@ trial is, and which of its errors may pass, the caller says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,6 +19,9 @@ ATTEMPTS = 6
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _LONGEST_ASKED_S = 300.0
 _SERVER_IS_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+_REQUEST_ID = re.compile(r"\s*\(Request ID:[^)]*\)")
+_BARE_STATUS = re.compile(r"\d{3} (Client|Server) Error\W*")
 
 Result = TypeVar("Result")
 
@@ -46,9 +50,11 @@ def seconds_asked(retry_after: str | None) -> float | None:
 def reason(error: Exception) -> str:
     """What the error of a store or server says, in one line and without the request's id."""
     strerror = error.strerror if isinstance(error, OSError) else None
-    lines = [line.strip() for line in (strerror or str(error)).splitlines()]
-    text = next((line for line in lines if line and "Request ID" not in line), type(error).__name__)
-    return text.rstrip(". ")
+    lines = [_REQUEST_ID.sub("", line).strip() for line in (strerror or str(error)).splitlines()]
+    told = [line for line in lines if line]
+    # A bare status says less than the line behind it.
+    text = next((line for line in told if not _BARE_STATUS.fullmatch(line)), "".join(told[:1]))
+    return text.rstrip(". ") or type(error).__name__
 
 
 def with_patience(trial: Callable[[], Result], may_pass: Callable[[Exception], bool]) -> Result:

@@ -6,12 +6,13 @@ import hashlib
 import html
 import re
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
@@ -26,7 +27,11 @@ class Fault:
     cut_after: int | None = None
     stall_after: int | None = None
     no_ranges: bool = False
+    lie: bytes | None = None  # other content under the same name and version
     location: str | None = None
+
+
+NO_FAULT = Fault()
 
 
 @dataclass
@@ -36,7 +41,6 @@ class WebServer:
     folder: Path
     faults: dict[str, deque[Fault]] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
-    versions: Counter[str] = field(default_factory=Counter)
     moved: dict[str, str] = field(default_factory=dict)
     gone_after: int | None = None  # bytes from there on are refused, as by a server that is going down
     goes: threading.Event = field(default_factory=threading.Event)
@@ -62,12 +66,17 @@ class WebServer:
 @contextmanager
 def web_server(folder: Path) -> Iterator[WebServer]:
     """Serve `folder` on loopback while the block runs."""
-    state = WebServer(folder)
+    with serving(WebServer(folder), Handler) as state:
+        yield state
 
-    class Handler(_Handler):
-        web = state
 
-    server = _Server(("127.0.0.1", 0), Handler)
+State = TypeVar("State", bound="WebServer")
+
+
+@contextmanager
+def serving(state: State, kind: type[Handler]) -> Iterator[State]:
+    """Answer requests on loopback with handlers of `kind` while the block runs."""
+    server = _Server(("127.0.0.1", 0), type("Bound", (kind,), {"web": state}))
     state.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -86,7 +95,9 @@ class _Server(ThreadingHTTPServer):
         """A client that hangs up is no news."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Answers for the files of a folder."""
+
     web: WebServer
     protocol_version = "HTTP/1.1"
 
@@ -94,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_HEAD(self) -> None:
-        self._answer(body=False)
+        self.answer(body=False)
 
     def do_GET(self) -> None:
         web = self.web
@@ -102,58 +113,71 @@ class _Handler(BaseHTTPRequestHandler):
             web.now += 1
             web.most_at_once = max(web.most_at_once, web.now)
         try:
-            self._answer(body=True)
+            self.answer(body=True)
         finally:
             with web.lock:
                 web.now -= 1
 
-    def _answer(self, *, body: bool) -> None:
-        web = self.web
-        name = unquote(urlsplit(self.path).path)
-        with web.lock:
-            web.asked.append((name, self.headers.get("Range", "")))
-            waiting = web.faults.get(name)
-            fault = waiting.popleft() if waiting else Fault()
-        if name in web.moved:
-            self._send(302, b"", {"Location": web.moved[name]}, body=body)
-            return
+    def next_fault(self, name: str) -> Fault:
+        """Note the request, and what is to go wrong with it."""
+        with self.web.lock:
+            self.web.asked.append((name, self.headers.get("Range", "")))
+            waiting = self.web.faults.get(name)
+            return waiting.popleft() if waiting else NO_FAULT
+
+    def refused(self, fault: Fault, *, body: bool) -> bool:
+        """Send the fault's status, if it has one; whether it has."""
         if fault.status:
             extra = {"Retry-After": fault.retry_after} if fault.retry_after else {}
             if fault.location:
                 extra["Location"] = fault.location
-            self._send(fault.status, b"no\n", extra, body=body)
+            self.send(fault.status, b"no\n", extra, body=body)
+        return fault.status > 0
+
+    def answer(self, *, body: bool) -> None:
+        """Answer a request; without `body` only the headers."""
+        web = self.web
+        name = unquote(urlsplit(self.path).path)
+        fault = self.next_fault(name)
+        if name in web.moved:
+            self.send(302, b"", {"Location": web.moved[name]}, body=body)
+            return
+        if self.refused(fault, body=body):
             return
         target = web.folder / name.lstrip("/")
         if target.is_dir():
             names = sorted(entry.name + "/" * entry.is_dir() for entry in target.iterdir())
             links = "".join(f'<a href="{html.escape(n)}">{html.escape(n)}</a>\n' for n in names)
             page = f"<!doctype html><title>files</title>{links}".encode()
-            self._send(200, page, {"Content-Type": "text/html; charset=utf-8"}, body=body)
+            self.send(200, page, {"Content-Type": "text/html; charset=utf-8"}, body=body)
         elif target.is_file():
-            self._send_file(name, target.read_bytes(), fault, body=body)
+            self.send_content(name, target.read_bytes(), fault, body=body)
         else:
-            self._send(404, b"nothing here\n", {}, body=body)
+            self.send(404, b"nothing here\n", {}, body=body)
 
-    def _send_file(self, name: str, data: bytes, fault: Fault, *, body: bool) -> None:
-        digest = hashlib.sha256(data).hexdigest()[:16]
-        headers = {"ETag": f'"{digest}-{self.web.versions[name]}"', "Content-Type": "text/csv"}
+    def send_content(self, name: str, data: bytes, fault: Fault, *, body: bool) -> None:
+        """Send bytes, or the range of them that is asked for."""
+        digest = hashlib.sha256(data).hexdigest()
+        headers = {"ETag": f'"{digest}"', "Content-Type": "text/csv"}
+        data = data if fault.lie is None else fault.lie
         asked = _RANGE.fullmatch(self.headers.get("Range", ""))
         if asked is None or fault.no_ranges:
-            self._send(200, data, headers, fault, body=body)
+            self.send(200, data, headers, fault, body=body)
             return
         start, stop = int(asked[1]), min(int(asked[2] or len(data)) + 1, len(data))
         if start >= len(data):
-            self._send(416, b"", {"Content-Range": f"bytes */{len(data)}"}, body=body)
+            self.send(416, b"", {"Content-Range": f"bytes */{len(data)}"}, body=body)
             return
         if self.web.gone_after is not None and stop > self.web.gone_after:
-            self._send(503, b"", {}, body=body)
+            self.send(503, b"", {}, body=body)
             return
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{len(data)}"
-        self._send(206, data[start:stop], headers, fault, body=body)
+        self.send(206, data[start:stop], headers, fault, body=body)
 
-    def _send(
-        self, status: int, data: bytes, headers: dict[str, str], fault: Fault = Fault(), *, body: bool
+    def send(
+        self, status: int, data: bytes, headers: dict[str, str], fault: Fault = NO_FAULT, *, body: bool
     ) -> None:
+        """Send an answer, or as much of it as the fault lets through."""
         self.send_response(status)
         for name, value in {"Content-Length": str(len(data)), **headers}.items():
             self.send_header(name, value)
