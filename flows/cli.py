@@ -17,6 +17,7 @@ from rich.markup import escape
 from flows.commands.clean import clean
 from flows.commands.common import BAD_USAGE, FAILED, INTERRUPTED, OK, err, out
 from flows.commands.export import export
+from flows.commands.pull import pull
 from flows.commands.runs import run, summarize, validate
 from flows.commands.sample import sample
 from flows.commands.show import show
@@ -39,7 +40,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(show_default=False),
 )
-for command in (sample, clean, export, summarize, validate, run, show):
+for command in (pull, sample, clean, export, summarize, validate, run, show):
     app.command(command)
 
 

@@ -38,7 +38,7 @@ def verdict_text(verdict: str) -> str:
     return f"[{style}]{verdict}[/]"
 
 
-class _Speed(TransferSpeedColumn):
+class Speed(TransferSpeedColumn):
     """The rate in the binary units of the sizes beside it."""
 
     def render(self, task: Task) -> Text:
@@ -183,7 +183,7 @@ def watch(console: Console, verbosity: int) -> Iterator[TerminalListener]:
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(binary_units=True),
-        _Speed(),
+        Speed(),
         TimeRemainingColumn(),
         console=console,
         transient=True,

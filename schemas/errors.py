@@ -108,3 +108,15 @@ class QueryTooLarge(AcmetraceError):
 
 class EntityUnclear(AcmetraceError):
     """The series of a query do not name one entity each."""
+
+
+class WrongContent(AcmetraceError):
+    """A file that was fetched is not the one that was promised."""
+
+
+class NoSpace(AcmetraceError):
+    """A disk is too small for what is to be written."""
+
+
+class UnsafeArchive(AcmetraceError):
+    """An archive holds what must not be unpacked: a path that leaves the folder, a link, too much."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import httpx
@@ -53,18 +54,56 @@ def stat_web(url: str) -> FileRef:
             f"{bare} is given with a password or a query, which would be written down with the results.",
             hint=_FETCH_FIRST,
         )
-    answer = _reached(url)
-    if answer.status_code not in (200, 206):
-        raise SourceError(f"{url} cannot be read: {_status(answer)}.")
-    found = _RANGE.match(answer.headers.get("content-range", ""))
-    if answer.status_code != 206 or not found:
-        if answer.headers.get("content-length") == "0":
-            return FileRef(url, 0, _version(answer))
+    found = probe(url)
+    if not found.ranges:
         raise SourceError(
             f"{url} cannot be read in parts: its server does not serve byte ranges.",
             hint=_FETCH_FIRST,
         )
-    return FileRef(url, int(found[3]), _version(answer))
+    return FileRef(url, found.size or 0, found.version)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a server says of a file: size (None if it does not), version, whether it sends parts."""
+
+    size: int | None
+    version: str
+    ranges: bool
+
+
+def probe(url: str) -> Probe:
+    """Ask for one byte of the file at an http(s) URL.
+
+    Raises:
+        SourceError: there is no such file, or it may not be read.
+        ReadFailed: the server cannot be reached or stays busy.
+    """
+    answer = _reached(url)
+    if answer.status_code not in (200, 206):
+        raise SourceError(f"{httpx.URL(url).copy_with(query=None)} cannot be read: {_status(answer)}.")
+    found = _RANGE.match(answer.headers.get("content-range", ""))
+    if answer.status_code == 206 and found:
+        return Probe(int(found[3]), _version(answer), ranges=True)
+    length = answer.headers.get("content-length", "")
+    size = int(length) if length.isdigit() else None
+    return Probe(size, _version(answer), ranges=size == 0)
+
+
+@contextmanager
+def stream(url: str, timeout_s: float = TIMEOUT_S) -> Iterator[Iterator[bytes]]:
+    """All bytes at an http(s) URL as they come.
+
+    Raises:
+        httpx.HTTPError: they do not come, or not all of them.
+        SourceError: there is no such file, or it may not be read.
+    """
+    timeout = httpx.Timeout(timeout_s, pool=None)
+    with _client().stream("GET", url, timeout=timeout) as answer:
+        _checked(answer)
+        if answer.status_code != 200:
+            raise SourceError(f"{httpx.URL(url).copy_with(query=None)} cannot be read: {_status(answer)}.")
+        yield answer.iter_raw()
 
 
 def is_page(url: str) -> bool | None:
@@ -120,10 +159,14 @@ def _may_pass(error: Exception) -> bool:
 
 @dataclass
 class WebReader:
-    """Reads a file by HTTP; `until` says how far the bytes will be read in ascending order."""
+    """Reads a file by HTTP; `until` says how far the bytes will be read in ascending order.
+
+    Without a single byte for `timeout_s` seconds an answer is given up, and asked for again.
+    """
 
     ref: FileRef
     until: int
+    timeout_s: float = TIMEOUT_S
     _address: str = ""
     _headers: dict[str, str] = field(default_factory=dict)
     _moved: str = ""  # where the server sent us
@@ -205,7 +248,10 @@ class WebReader:
 
     def _send(self, address: str, headers: dict[str, str]) -> httpx.Response:
         client = _client()
-        return client.send(client.build_request("GET", address, headers=headers), stream=True)
+        timeout = httpx.Timeout(self.timeout_s, pool=None)
+        return client.send(
+            client.build_request("GET", address, headers=headers, timeout=timeout), stream=True
+        )
 
     def _check(self, answer: httpx.Response, offset: int) -> None:
         _checked(answer)
