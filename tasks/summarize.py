@@ -29,6 +29,7 @@ from schemas.metrics import CATALOGUE
 from tasks.cleaning.count import check_parts, cleaned_head, raw_kind
 from tasks.cleaning.output import check_raw
 from tasks.cleaning.rules import rule_of
+from tasks.columnar import kind_of_files, read_any_head
 from tasks.longform import IPMI, IpmiSeries, ipmi_contract, is_ipmi, summarise_ipmi
 from tasks.progress import Listener, Reading
 from tasks.scan import DaskExecutor
@@ -116,7 +117,7 @@ def _looks_ipmi(series: SeriesFiles, store: UnitStore) -> bool:
     if series.name in CATALOGUE:
         return False
     try:
-        return all(is_ipmi(head) for head in heads_of(series, store))
+        return all(is_ipmi(head) for head in heads_of(series, store, read_any_head))
     except AcmetraceError:
         return False  # the scan of the series will say what is wrong with it
 
@@ -174,11 +175,12 @@ class Work:
         return bytes_unread(scans, self.store), bytes_done(scans, self.store)
 
     def _plan(self, group: SeriesGroup, series: SeriesFiles) -> PlannedSeries:
-        heads = heads_of(series, self.store)
+        heads = heads_of(series, self.store, read_any_head)
         if group.form == "wide" and self.options.raw:
             return self._plan_raw(series, heads)
         if group.form == "wide":
-            return plan_series(series, heads, self.options, store=self.store)
+            kind = kind_of_files(series.files)
+            return plan_series(series, heads, self.options, kind, store=self.store)
         contract = ipmi_contract(series.name, self.options.thresholds)
         return plan_series(series, heads, self.options, IPMI, contract, self.store)
 

@@ -101,7 +101,7 @@ def room_for(columns: int) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
 
 
 @njit(nogil=True, cache=True)
-def _cells_of(
+def cells_of(
     buf: NDArray[np.uint8], place: int, count: int, ends: NDArray[np.int32], words: NDArray[np.uint64]
 ) -> bool:
     """Find the cells of the row whose first comma is at `place`; whether there are `count` of them.
@@ -123,7 +123,7 @@ def _cells_of(
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _short_digits(word: np.uint64, length: int) -> np.uint64:
+def short_digits(word: np.uint64, length: int) -> np.uint64:
     """The `length` ≤ 7 characters before the delimiter, first one lowest; 0 if any is no digit."""
     text = (word << _8) >> np.uint64(64 - 8 * length)
     # What is above the text becomes zeros.
@@ -137,7 +137,7 @@ def _is_digit(character: int) -> bool:
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _text_of(buf: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int, int]:
+def text_of(buf: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int, int]:
     """Text range and end of the cell that begins at `start`, where `stop` looks like its delimiter.
 
     Empty for a missing word; the end is not `stop` where that stands between quotes.
@@ -216,7 +216,7 @@ def survey_lines(
         outside = window_from <= ms < window_until
         filled = columns.first if at[ROWS] == 0 else columns.filled
         counts = kept and not outside
-        if not _cells_of(buf, place, count, ends, words):
+        if not cells_of(buf, place, count, ends, words):
             _note(events, places, RAGGED_ROW, at[LINES], -1, line)
             place = next_line(buf, line)
             continue
@@ -225,8 +225,8 @@ def survey_lines(
             if length == 0:
                 columns.blank[c] = True
                 continue
-            if length > 7 or _short_digits(words[c + 1], length) == 0:
-                begin, end_of_text, end = _text_of(buf, ends[c] + 1, ends[c + 1])
+            if length > 7 or short_digits(words[c + 1], length) == 0:
+                begin, end_of_text, end = text_of(buf, ends[c] + 1, ends[c + 1])
                 if begin == end_of_text and begin >= 0:
                     columns.blank[c] = True
                     continue
@@ -365,7 +365,7 @@ def clean_lines(
     `texts` as rows of `answers`. `rows` gets the places of each line that was written,
     in `buf` and in `out`, `left_out` the numbers of those that were not. A line
     without a readable time, or with another number of cells, is copied as it is.
-    `ends` and `words` are room for what `_cells_of` finds.
+    `ends` and `words` are room for what `cells_of` finds.
     """
     written = len(change.source)
     count = len(ends) - 1 - ROOM
@@ -381,7 +381,7 @@ def clean_lines(
         if used + longest > len(out) or taken == len(rows):
             return line, FULL, used, taken, after_ms
         ms, _, place = read_time(buf, place, change.wall_from, change.wall_offset)
-        readable = ms >= 0 and _cells_of(buf, place, count, ends, words)
+        readable = ms >= 0 and cells_of(buf, place, count, ends, words)
         if not readable:
             after = next_line(buf, line)
             if used + after - line > len(out):
@@ -408,7 +408,7 @@ def clean_lines(
             c = change.source[column]
             length = 0 if c < 0 else ends[c + 1] - ends[c] - 1
             if untouched and 0 < length <= _MOST_COPIED:
-                text = _short_digits(words[c + 1], length)
+                text = short_digits(words[c + 1], length)
                 if text != 0 and (length == 1 or text & _LOWEST_BYTE != _ZERO_BYTE):
                     point = _NOTHING if change.whole[column] else _DOT_ZERO
                     store64(out, end, _COMMA_BYTE | text << _8 | point << np.uint64(8 * length + 8))
@@ -418,7 +418,7 @@ def clean_lines(
             end += 1
             if length == 0:
                 continue
-            begin, end_of_text, _ = _text_of(buf, ends[c] + 1, ends[c + 1])
+            begin, end_of_text, _ = text_of(buf, ends[c] + 1, ends[c + 1])
             if begin == end_of_text:
                 continue
             whole, real = change.whole[column], change.real[column]

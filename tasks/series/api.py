@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from schemas.errors import NotASeries, UsageError
+from tasks.columnar import kind_of_files, read_any_head
 from tasks.series.discover import discover
 from tasks.series.options import ScanOptions
 from tasks.series.summary import SeriesSummary
@@ -27,7 +28,9 @@ def summary_of_file(path: str | Path, *, timezone: str | None = None, workers: i
             f"{path} holds {len(found)} series, expected one file.", hint="Give one of its files."
         )
     (series,) = found
-    planned = plan_series(series, heads_of(series, None), ScanOptions(timezone=timezone, workers=workers))
+    heads = heads_of(series, None, read_any_head)
+    options = ScanOptions(timezone=timezone, workers=workers)
+    planned = plan_series(series, heads, options, kind_of_files(series.files))
     return summarise_series(planned, ThreadExecutor(workers))
 
 

@@ -16,7 +16,7 @@ from schemas.ipmi import FOLDER_CLUSTER
 from tasks.storage.listing import absolute, entries, kind_of
 from tasks.storage.source import FileRef, stat_file
 
-SUFFIXES = (".csv", ".csv.gz", ".csv.zst")
+SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 _RELEASED = ("data/utilization", "utilization")
 _PART = re.compile(r"^(?P<metric>.+?)-(?P<part>\d{4}(?:-\d{2}){0,2})$")
 

@@ -18,6 +18,7 @@ from tasks.series.head import Head
 from tasks.series.spec import ScanSpec
 from tasks.series.tally import Spots, Tally
 
+_BY_ROW = ".parquet"  # places in such files are rows, not bytes
 _FEWEST_CHANGES = 20  # below, equal pairs may be chance
 _STRAY_CHANGES = 0.05  # share of changes that may fall on the other parity
 
@@ -136,7 +137,7 @@ def _examples(tally: Tally, spots: Spots) -> list[Example]:
             file=spot.file,
             row=tally.row_of(spot),
             column=spot.column,
-            byte_offset=spot.offset,
+            byte_offset=None if spot.file.endswith(_BY_ROW) else spot.offset,
             value=spot.text,
         )
         for spot in spots.first

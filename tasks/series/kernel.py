@@ -75,7 +75,7 @@ def _note(
 
 
 @njit(nogil=True, cache=True)
-def _fixed_range(p: Params) -> tuple[int, int]:
+def fixed_range(p: Params) -> tuple[int, int]:
     """The physical range in fixed-point integers, both inside."""
     scale = 10.0**p.decimals
     low = np.int64(min(max(np.ceil(p.low * scale), 0.0), 2e9))
@@ -136,7 +136,7 @@ def scan_lines(
     place = start
     copied = r.histogram.shape[0] // (len(p.window_from) + 1)
     r.at[STYLE] = UNKNOWN
-    low, high = _fixed_range(p)
+    low, high = fixed_range(p)
     most = min(high, p.span - 1)
     while place < stop:
         full = r.at[STAMPS] == STAMP_ROOM or r.at[HOURS] >= HOUR_ROOM - 1

@@ -27,7 +27,7 @@ from tasks.storage.source import open_reader
 _MOST_CELLS = 1 << 29  # between two folds; the 32-bit histogram surely holds several times as many
 _TEXT_SHOWN = 40
 
-_RULES = {
+RULES = {
     registers.RAGGED_ROW: "ragged-row",
     registers.BAD_TIME: "bad-time",
     registers.STRAY_ZONE: "mixed-zones",
@@ -98,10 +98,14 @@ class BlockScan:
             if self.registers.events.any():
                 self._fold_events(array, base)
             rows = int(self.registers.at[registers.STAMPS])
-            if why == kernel.FULL or rows * self.params.columns > _MOST_CELLS:
+            if why == kernel.FULL or self.is_full(rows):
                 self._fold()
             if why == kernel.DONE:
                 return place
+
+    def is_full(self, rows: int) -> bool:
+        """Whether so many rows since the last fold are as many as counters can hold."""
+        return rows * self.params.columns > _MOST_CELLS
 
     def _fold(self) -> None:
         """Take what the kernel collected into the tables."""
@@ -158,7 +162,7 @@ class BlockScan:
         self.spots[rule] = self.spots.get(rule, Spots()).merge(spots)
 
     def _fold_events(self, array: NDArray[np.uint8], base: int) -> None:
-        for kind, rule in _RULES.items():
+        for kind, rule in RULES.items():
             self._fold_places(array, base, kind, rule)
 
     def _fold_places(self, array: NDArray[np.uint8], base: int, kind: int, rule: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self
 import schemas
 import tasks
 from tasks.series.head import Head
+from tasks.series.period import bytes_of_period
 from tasks.series.scan import scan_block
 from tasks.series.spec import Block, ScanSpec, cut
 from tasks.series.tally import Tally
@@ -56,13 +57,15 @@ def _as_it_is(result: Any) -> Any:
 class ScanKind:
     """How blocks of one form of file are scanned; the functions are those of a module, so that it pickles.
 
-    `finish` is given the merged result of all files of a series.
+    `finish` is given the merged result of all files of a series; `period` says which
+    bytes of a file a period needs.
     """
 
     name: str
     scan: Callable[[Block, tuple[str, ...], ScanSpec], Any]
     load: Callable[[bytes], Any]
     finish: Callable[[Any], Any] = _as_it_is
+    period: Callable[[Head, ScanSpec], tuple[int, int] | None] = bytes_of_period
 
 
 WIDE = ScanKind("wide", scan_block, Tally.from_bytes)
@@ -182,7 +185,7 @@ class ThreadExecutor:
 def code_digest(whole: bool = False) -> str:
     """SHA-256 over the source of what decides a tally; with `whole`, of all tasks and schemas."""
     tasks_root, schemas_root = Path(tasks.__file__).parent, Path(schemas.__file__).parent
-    folders = [tasks_root / name for name in ("series", "longform", "cleaning", "storage")]
+    folders = [tasks_root / name for name in ("series", "longform", "cleaning", "columnar", "storage")]
     paths = [path for folder in folders for path in folder.glob("*.py")]
     if whole:
         paths = [path for root in (tasks_root, schemas_root) for path in root.rglob("*.py")]

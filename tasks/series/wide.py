@@ -25,7 +25,6 @@ from tasks.series.frames import entity_frame, hour_frame
 from tasks.series.head import Head, read_head
 from tasks.series.judge import coverage_share, failure, judge, modal_interval_s, verdict_of
 from tasks.series.options import ScanOptions, contract_of
-from tasks.series.period import bytes_of_period
 from tasks.series.refine import KeyRanges
 from tasks.series.spec import ScanSpec, month_window, spec_for
 from tasks.series.summary import SeriesSummary
@@ -60,21 +59,23 @@ class PlannedSeries:
     block_bytes: tuple[int, ...]
 
 
-def heads_of(series: SeriesFiles, store: UnitStore | None) -> tuple[Head, ...]:
-    """The heads of all files of a series.
+def heads_of(
+    series: SeriesFiles, store: UnitStore | None, read: Callable[[FileRef], Head] = read_head
+) -> tuple[Head, ...]:
+    """The heads of all files of a series, read by `read` where the store does not know them.
 
     Raises:
         NotASeries, FileChanged, ReadFailed: as `read_head`.
     """
-    return tuple(_known_head(file, store) if store else read_head(file) for file in series.files)
+    return tuple(_known_head(file, store, read) if store else read(file) for file in series.files)
 
 
-def _known_head(file: FileRef, store: UnitStore) -> Head:
+def _known_head(file: FileRef, store: UnitStore, read: Callable[[FileRef], Head]) -> Head:
     key = f"heads/{unit_key(url=file.url, size=file.size, version=file.version, code=code_digest())}"
     known = store.get(key)
     if known is not None:
         return Head.from_bytes(file, known)
-    head = read_head(file)
+    head = read(file)
     store.put(key, head.to_bytes())
     return head
 
@@ -112,7 +113,7 @@ def plan_series(
         until_ms=options.until_ms,
         timezone=options.timezone,
     )
-    within = tuple(_known_period(head, spec, store) for head in heads)
+    within = tuple(_known_period(head, spec, kind, store) for head in heads)
     sizes = tuple(
         options.block_bytes or fitting_block_bytes(head.file.size, options.workers) for head in heads
     )
@@ -123,16 +124,18 @@ def plan_series(
     return PlannedSeries(series, kind, contract, heads, spec, scans, within, sizes)
 
 
-def _known_period(head: Head, spec: ScanSpec, store: UnitStore | None) -> tuple[int, int] | None:
+def _known_period(
+    head: Head, spec: ScanSpec, kind: ScanKind, store: UnitStore | None
+) -> tuple[int, int] | None:
     if store is None or not spec.has_period:
-        return bytes_of_period(head, spec)
+        return kind.period(head, spec)
     file = head.file
     parts = {"url": file.url, "size": file.size, "version": file.version, "timezone": spec.timezone}
     period = [spec.since_ms, spec.until_ms]
     key = f"periods/{unit_key(**parts, period=period, code=code_digest())}"
     known = store.get(key)
     if known is None:
-        known = json.dumps(bytes_of_period(head, spec)).encode()
+        known = json.dumps(kind.period(head, spec)).encode()
         store.put(key, known)
     within = json.loads(known)
     return None if within is None else (within[0], within[1])
