@@ -9,6 +9,7 @@ from prefect import flow
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.cluster import default_workers
+from flows.rewriting import reading_of_files, refuse_itself
 from schemas.cleaning import CLEAN_NAME, CleanedSeries, CleanManifest
 from schemas.errors import AcmetraceError, UsageError
 from schemas.metrics import CATALOGUE, load_catalogue
@@ -16,7 +17,7 @@ from schemas.version import code_version
 from tasks.clean import Cleaning, CleanListener, clean_one
 from tasks.cleaning.output import failed
 from tasks.cleaning.rules import RELEASE_ZONE
-from tasks.progress import Reading, Silent
+from tasks.progress import Silent
 from tasks.series.clock import parse_zone
 from tasks.series.discover import SeriesFiles, discover
 from tasks.storage.listing import absolute
@@ -65,7 +66,7 @@ def clean(settings: CleanSettings, listener: CleanListener | None = None) -> Cle
     source = absolute(settings.source)
     dest = str(local_folder(settings.dest) or settings.dest)
     found = discover(source, settings.clusters, settings.metrics)
-    _refuse_itself(dest, found)
+    refuse_itself(dest, found)
     store = UnitStore(f"{dest}/.state")
     if settings.force:
         store.discard("")
@@ -73,7 +74,8 @@ def clean(settings: CleanSettings, listener: CleanListener | None = None) -> Cle
     workers = settings.workers or default_workers()
     cleaning = Cleaning(source, dest, catalogue, settings.timezone, workers, store, hearer)
     known = {series.label: cleaning.known(series) for series in found}
-    hearer.found(_reading(source, found, known))
+    unknown = [series for series in found if known[series.label] is None]
+    hearer.found(reading_of_files(source, found, unknown))
     records = []
     for series in found:
         record = known[series.label] or _cleaned(series, cleaning)
@@ -99,17 +101,3 @@ def _cleaned(series: SeriesFiles, cleaning: Cleaning) -> CleanedSeries:
         raise
     except AcmetraceError as error:
         return failed(series, error)
-
-
-def _reading(source: str, found: list[SeriesFiles], known: dict[str, CleanedSeries | None]) -> Reading:
-    sizes = {series.label: sum(file.size for file in series.files) for series in found}
-    wanted = sum(size for label, size in sizes.items() if known[label] is None)
-    return Reading(source, sum(len(s.files) for s in found), sum(sizes.values()), wanted, 0)
-
-
-def _refuse_itself(dest: str, found: list[SeriesFiles]) -> None:
-    inside = [file.url for series in found for file in series.files if file.url.startswith(f"{dest}/")]
-    if inside:
-        raise UsageError(
-            f"The destination {dest} holds {inside[0]}, which is to be cleaned.", hint="Give another folder."
-        )

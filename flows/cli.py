@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from flows.commands.clean import clean
 from flows.commands.common import BAD_USAGE, FAILED, INTERRUPTED, OK, err, out
+from flows.commands.convert import convert
 from flows.commands.export import export
 from flows.commands.pull import pull
 from flows.commands.runs import run, summarize, validate
@@ -40,7 +41,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(show_default=False),
 )
-for command in (pull, sample, clean, export, summarize, validate, run, show):
+for command in (pull, sample, clean, convert, export, summarize, validate, run, show):
     app.command(command)
 
 

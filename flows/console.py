@@ -24,6 +24,7 @@ from rich.progress import (
 from rich.text import Text
 
 from schemas.cleaning import CleanedSeries
+from schemas.convert import ConvertedSeries
 from schemas.findings import Finding, Severity
 from schemas.series import SeriesRecord
 from tasks.progress import Reading
@@ -114,6 +115,20 @@ class TerminalListener:
             f"{record.cluster}/{record.series}",
             f"[{style}]{record.status}[/]",
             cleaned_text(record),
+            record.findings,
+            named=len(record.inputs) > 1,
+        )
+
+    def converted(self, record: ConvertedSeries) -> None:
+        """Replace the bar by one line, and a line for each finding."""
+        style = {"converted": "green", "copied": "dim", "failed": "bold red"}[record.status]
+        facts = f"{record.rows:,} rows, {record.columns:,} columns, {record.row_groups:,} row groups"
+        if record.status != "converted":
+            facts = "long form, as it is" if record.status == "copied" else "not written"
+        self._done(
+            f"{record.cluster}/{record.series}",
+            f"[{style}]{record.status}[/]",
+            facts,
             record.findings,
             named=len(record.inputs) > 1,
         )

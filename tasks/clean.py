@@ -60,9 +60,7 @@ class Cleaning:
 
     def relative(self, series: SeriesFiles) -> str:
         """Where a cleaned series stands below the destination: as its files stand below the source."""
-        folder = series.files[0].url.rpartition("/")[0]
-        inside = folder[len(self.source) :].strip("/") if folder.startswith(self.source) else ""
-        return f"{inside}/{safe_name(series.name)}.csv".lstrip("/")
+        return f"{series.folder_below(self.source)}/{safe_name(series.name)}.csv".lstrip("/")
 
     def place(self, series: SeriesFiles) -> str:
         """Where the store keeps the record of a series; of these files, cleaned by this rule and code."""
@@ -123,7 +121,8 @@ class Cleaning:
         return record
 
 
-def _transient(task_: Any, run: Any, state: Any) -> bool:
+def transient(task_: Any, run: Any, state: Any) -> bool:
+    """Whether a failed task is worth another try, for Prefect."""
     try:
         state.result()
     except AcmetraceError as error:
@@ -140,7 +139,7 @@ def _transient(task_: Any, run: Any, state: Any) -> bool:
     persist_result=False,
     retries=2,
     retry_delay_seconds=[1, 10],
-    retry_condition_fn=_transient,
+    retry_condition_fn=transient,
 )
 def clean_one(series: SeriesFiles, cleaning: Cleaning) -> CleanedSeries:
     """Clean one series.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from schemas.cleaning import CleanedSeries
+from schemas.convert import ConvertedSeries
 from schemas.series import SeriesRecord
 
 
@@ -61,6 +62,9 @@ class Silent:
         """Say nothing."""
 
     def cleaned(self, record: CleanedSeries) -> None:
+        """Say nothing."""
+
+    def converted(self, record: ConvertedSeries) -> None:
         """Say nothing."""
 
 

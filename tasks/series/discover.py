@@ -34,6 +34,11 @@ class SeriesFiles:
         """`cluster/name`, as shown to a user."""
         return f"{self.cluster}/{self.name}"
 
+    def folder_below(self, source: str) -> str:
+        """The folder of the files relative to `source`; "" where they stand in it, or are it."""
+        folder = self.files[0].url.rpartition("/")[0]
+        return folder[len(source) :].strip("/") if folder.startswith(source) else ""
+
 
 def discover(source: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ...] = ()) -> list[SeriesFiles]:
     """All series of `source`, sorted by cluster and name; only those of the named clusters and metrics.

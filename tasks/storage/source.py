@@ -56,8 +56,10 @@ def stat_file(url: str) -> FileRef:
 
 
 @contextmanager
-def open_reader(ref: FileRef, until: int | None = None) -> Iterator[Reader]:
+def open_reader(ref: FileRef, until: int | None = None, *, packed: bool = False) -> Iterator[Reader]:
     """Open `ref` for reading; packed files give their unpacked bytes, in ascending order only.
+
+    With `packed` they give the bytes as they are stored, from any place.
 
     With `until` the bytes up to there will be read in ascending order: the store
     fetches the next ones while the last ones are worked on.
@@ -69,7 +71,7 @@ def open_reader(ref: FileRef, until: int | None = None) -> Iterator[Reader]:
     if not is_web(ref.url):  # there each answer says which version it is of
         _check_version(ref)
     try:
-        if ref.compression:
+        if ref.compression and not packed:
             with _stored_bytes(ref, ref.size) as stored, _unpacked(ref, stored) as stream:
                 yield _StreamReader(stream)
         else:

@@ -101,7 +101,7 @@ def test_what_was_cleaned_before_is_not_scaled_twice(raw: Path, tmp_path: Path) 
 
 
 def test_a_destination_inside_the_source_is_refused(raw: Path) -> None:
-    with pytest.raises(UsageError, match="is to be cleaned"):
+    with pytest.raises(UsageError, match="is to be read"):
         run(raw, raw)
 
 
