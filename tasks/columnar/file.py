@@ -22,7 +22,7 @@ from tasks.series.clock import NAIVE, OFFSET_BASE, parse_zone, zone_table
 from tasks.storage.source import FileRef, Reader
 
 _UNITS = {"s": 1000.0, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
-_BATCH_CELLS = 1 << 22
+_BATCH_CELLS = 1 << 21
 _INDEX = "__index_level_0__"
 
 
@@ -70,7 +70,8 @@ class SeriesParquet:
         if file.size == 0:
             raise NotASeries(f"{file.url} has no bytes.", rule="empty-file")
         try:
-            self._parquet = pq.ParquetFile(_RandomFile(reader, file.size))
+            # Buffering ahead would hold a row group twice.
+            self._parquet = pq.ParquetFile(_RandomFile(reader, file.size), pre_buffer=False)
             self._schema = self._parquet.schema_arrow
         except AcmetraceError:
             raise
@@ -137,11 +138,16 @@ class SeriesParquet:
         names = [self.time_name, *self.columns]
         size = rows or max(_BATCH_CELLS // max(len(self.columns), 1), 1)
         try:
-            for batch in self._parquet.iter_batches(size, row_groups=list(groups), columns=names):
-                times = self._ms(batch.column(self.time_name), timezone)
+            # Blocks are read at the same time; threads within one would only add to that.
+            found = self._parquet.iter_batches(
+                size, row_groups=list(groups), columns=names, use_threads=False
+            )
+            for batch in found:
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                times = self._ms(columns[self.time_name], timezone)
                 values = np.empty((len(self.columns), len(times)))
                 for place, name in enumerate(self.columns):
-                    values[place] = batch.column(name).to_numpy(zero_copy_only=False)
+                    values[place] = columns[name].to_numpy(zero_copy_only=False)
                 yield Batch(before, times, values)
                 before += len(times)
         except (pa.ArrowException, OSError) as error:
