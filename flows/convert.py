@@ -20,6 +20,7 @@ from tasks.series.clock import parse_zone
 from tasks.series.discover import SeriesFiles, discover
 from tasks.storage.listing import absolute
 from tasks.storage.publish import local_folder, remove_stale_temporaries, write_bytes
+from tasks.storage.reference import is_local
 from tasks.storage.units import UnitStore
 
 
@@ -72,7 +73,8 @@ def convert(settings: ConvertSettings, listener: ConvertListener | None = None) 
     conversion = Conversion(source, dest, settings.timezone, workers, store, hearer)
     known = {series.label: conversion.known(series) for series in found}
     unknown = [series for series in found if known[series.label] is None]
-    hearer.found(reading_of_files(source, found, unknown))
+    shown = settings.source if is_local(settings.source) else source
+    hearer.found(reading_of_files(shown, found, unknown))
     records = []
     for series in found:
         record = known[series.label] or _converted(series, conversion)

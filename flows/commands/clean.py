@@ -80,14 +80,14 @@ def clean(
     if talk.json:
         print_json(result.manifest.model_dump(mode="json"))
     elif not talk.quiet:
-        _print_result(result)
+        _print_result(result, dest)
     return INPUT_FAILED if result.failed else OK
 
 
-def _print_result(result: CleanResult) -> None:
+def _print_result(result: CleanResult, dest: str) -> None:
     counts = Counter(record.status for record in result.manifest.series)
     said = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     written = sum(record.output.size for record in result.manifest.series if record.output)
-    say(f"{len(result.manifest.series)} series: {said}; {written / 1e6:,.1f} MB in {result.dest}")
+    say(f"{len(result.manifest.series)} series: {said}; {written / 1e6:,.1f} MB in {dest}")
     if written:
-        say(f"Next: acmetrace run {shlex.quote(result.dest)} --out out")
+        say(f"Next: acmetrace run {shlex.quote(dest)} --out out")

@@ -74,18 +74,16 @@ def convert(
     if talk.json:
         print_json(result.manifest.model_dump(mode="json"))
     elif not talk.quiet:
-        _print_result(result)
+        _print_result(result, dest)
     return INPUT_FAILED if result.failed else OK
 
 
-def _print_result(result: ConvertResult) -> None:
+def _print_result(result: ConvertResult, dest: str) -> None:
     records = result.manifest.series
     counts = Counter(record.status for record in records)
     said = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     read = sum(file.size for record in records if record.outputs for file in record.inputs)
     written = sum(output.size for record in records for output in record.outputs)
-    say(
-        f"{len(records)} series: {said}; {read / 1e6:,.1f} MB became {written / 1e6:,.1f} MB in {result.dest}"
-    )
+    say(f"{len(records)} series: {said}; {read / 1e6:,.1f} MB became {written / 1e6:,.1f} MB in {dest}")
     if written:
-        say(f"Next: acmetrace run {shlex.quote(result.dest)} --out out")
+        say(f"Next: acmetrace run {shlex.quote(dest)} --out out")

@@ -91,16 +91,6 @@ def test_the_python_example_prints_what_the_readme_shows(folder: Path, environme
     assert done.stdout == code[2]
 
 
-def test_the_hub_client_knows_the_options_that_the_readme_gives_it(environment: dict[str, str]) -> None:
-    command = re.search(r"^hf (\w+) .*$", README, re.MULTILINE)
-    assert command
-    said = subprocess.run(
-        ["hf", command[1], "--help"], env=environment, capture_output=True, text=True, check=True
-    ).stdout
-    for option in re.findall(r"--[\w-]+", command[0]):
-        assert option in said
-
-
 def test_every_command_is_shown_in_the_readme() -> None:
     from flows.cli import app
 
@@ -111,7 +101,7 @@ def test_every_command_is_shown_in_the_readme() -> None:
 
 
 def test_links_lead_to_files_that_are_there() -> None:
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs/scan.md"):
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / link).exists(), f"{document.name} links to {link}"
 
