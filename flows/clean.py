@@ -86,7 +86,7 @@ def clean(settings: CleanSettings, listener: CleanListener | None = None) -> Cle
     remove_stale_temporaries(dest)
     manifest = CleanManifest(
         code_version=code_version(),
-        source=settings.source,
+        source=shown,
         started=started,
         finished=datetime.now(UTC),
         series=tuple(records),

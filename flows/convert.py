@@ -83,7 +83,7 @@ def convert(settings: ConvertSettings, listener: ConvertListener | None = None) 
     remove_stale_temporaries(dest)
     manifest = ConvertManifest(
         code_version=code_version(),
-        source=settings.source,
+        source=shown,
         started=started,
         finished=datetime.now(UTC),
         series=tuple(records),

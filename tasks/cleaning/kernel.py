@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from schemas.findings import EXAMPLES_KEPT
 from tasks.cleaning.digits import (
     LONGEST_NUMBER,
     LONGEST_TIME,
@@ -26,6 +25,7 @@ from tasks.cleaning.digits import (
 from tasks.series.cells import COMMA, NEWLINE, RETURN, cell_bounds, is_missing_word
 from tasks.series.clock import read_time
 from tasks.series.floats import HARD, OK, parse_float, parse_plain
+from tasks.series.places import note
 from tasks.series.rows import ROOM, index_row, next_line
 from tasks.series.swar import ZEROS, load64, not_digits, store64
 
@@ -162,18 +162,6 @@ def _is_whole(buf: NDArray[np.uint8], begin: int, stop: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _note(
-    events: NDArray[np.int64], places: NDArray[np.int64], kind: int, line: int, column: int, place: int
-) -> None:
-    seen = events[kind]
-    if seen < EXAMPLES_KEPT:
-        places[kind, seen, 0] = line
-        places[kind, seen, 1] = column
-        places[kind, seen, 2] = place
-    events[kind] = seen + 1
-
-
-@njit(nogil=True, cache=True)
 def survey_lines(
     buf: NDArray[np.uint8],
     start: int,
@@ -208,7 +196,7 @@ def survey_lines(
             return line, FULL
         at[LINES] += 1
         if ms < 0:
-            _note(events, places, BAD_TIME, at[LINES], -1, line)
+            note(events, places, BAD_TIME, at[LINES], -1, line)
             place = next_line(buf, line)
             continue
         previous = at[PREVIOUS_MS]
@@ -217,7 +205,7 @@ def survey_lines(
         filled = columns.first if at[ROWS] == 0 else columns.filled
         counts = kept and not outside
         if not cells_of(buf, place, count, ends, words):
-            _note(events, places, RAGGED_ROW, at[LINES], -1, line)
+            note(events, places, RAGGED_ROW, at[LINES], -1, line)
             place = next_line(buf, line)
             continue
         for c in range(count):
@@ -235,7 +223,7 @@ def survey_lines(
                     if not plain or end != ends[c + 1]:
                         status, _ = parse_float(buf, begin, end_of_text)
                         if (status != OK and status != HARD) or end != ends[c + 1]:
-                            _note(events, places, BAD_CELL, at[LINES], c, ends[c] + 1)
+                            note(events, places, BAD_CELL, at[LINES], c, ends[c] + 1)
                     columns.real[c] = True
             if counts:
                 filled[c] = True

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from schemas.cleaning import CleanedSeries, Steps
 from schemas.errors import AcmetraceError, NotASeries
-from schemas.findings import Example, Finding
+from schemas.findings import Finding
 from schemas.manifest import InputFile
 from tasks.cleaning.rules import Rule
 from tasks.cleaning.series import plan_series, survey_series
@@ -17,6 +17,7 @@ from tasks.cleaning.write import Cleaned, header_of, write_rows
 from tasks.series.clock import EPOCH_MS, EPOCH_S, UNKNOWN_ZONE
 from tasks.series.discover import SeriesFiles
 from tasks.series.head import Head
+from tasks.series.judge import failure_of
 from tasks.storage.publish import growing_file
 
 _SAID = {
@@ -106,25 +107,12 @@ def check_raw(heads: Sequence[Head]) -> None:
 
 def failed(series: SeriesFiles, error: AcmetraceError) -> CleanedSeries:
     """The record of a series that could not be read."""
-    urls = [file.url for file in series.files]
-    rule = error.rule if isinstance(error, NotASeries) else "unreadable"
-    place = error.place if isinstance(error, NotASeries) else None
-    place = place or Example(file=next((url for url in urls if url in str(error)), urls[0]))
-    finding = Finding(
-        rule=rule,
-        severity="error",
-        cluster=series.cluster,
-        metric=series.name,
-        count=1,
-        message=str(error),
-        examples=(place,),
-    )
     return CleanedSeries(
         cluster=series.cluster,
         series=series.name,
         status="failed",
         inputs=inputs_of(series),
-        findings=(finding,),
+        findings=(failure_of(series, error),),
     )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from schemas.convert import ConvertedSeries
-from schemas.errors import AcmetraceError, NotASeries
-from schemas.findings import Example, Finding
+from schemas.errors import AcmetraceError
+from schemas.findings import Finding
 from schemas.manifest import InputFile, OutputFile
 from schemas.metrics import Metric
 from schemas.version import code_version
 from tasks.columnar.write import write_parquet
 from tasks.series.discover import SeriesFiles
 from tasks.series.head import Head
+from tasks.series.judge import failure_of
 from tasks.storage.publish import growing_file
 from tasks.storage.source import FileRef, open_reader
 
@@ -98,20 +99,7 @@ def copy_series(
 
 def failed(series: SeriesFiles, error: AcmetraceError) -> ConvertedSeries:
     """The record of a series that could not be read."""
-    rule = error.rule if isinstance(error, NotASeries) else "unreadable"
-    place = error.place if isinstance(error, NotASeries) else None
-    urls = [file.url for file in series.files]
-    place = place or Example(file=next((url for url in urls if url in str(error)), urls[0]))
-    finding = Finding(
-        rule=rule,
-        severity="error",
-        cluster=series.cluster,
-        metric=series.name,
-        count=1,
-        message=str(error),
-        examples=(place,),
-    )
-    return _record(series, "failed", findings=(finding,))
+    return _record(series, "failed", findings=(failure_of(series, error),))
 
 
 class _NotWritten(Exception):

@@ -6,13 +6,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from schemas.findings import EXAMPLES_KEPT
 from tasks.cleaning.kernel import cells_of, short_digits, text_of
 from tasks.series.cells import BAD, BLANK, GENERAL, NEWLINE, RETURN, fixed_point
 from tasks.series.clock import read_time
 from tasks.series.counting import add_fixed, compare_rows, count_general, count_row, flush_hour
 from tasks.series.floats import HARD, OK, parse_float, parse_plain
 from tasks.series.kernel import DONE, FULL, fixed_range
+from tasks.series.places import note
 from tasks.series.registers import (
     ADDED,
     BAD_CELL,
@@ -40,18 +40,6 @@ from tasks.series.registers import (
 )
 from tasks.series.rows import next_line
 from tasks.series.swar import ZEROS, eight_digits
-
-
-@njit(nogil=True, cache=True)
-def _note(
-    events: NDArray[np.int64], places: NDArray[np.int64], kind: int, line: int, column: int, place: int
-) -> None:
-    seen = events[kind]
-    if seen < EXAMPLES_KEPT:
-        places[kind, seen, 0] = line
-        places[kind, seen, 1] = column
-        places[kind, seen, 2] = place
-    events[kind] = seen + 1
 
 
 @njit(nogil=True, cache=True)
@@ -83,7 +71,7 @@ def count_rows(
                 return i + 1, DONE
             r.at[LINES] += 1
             if ms < 0:
-                _note(r.events, r.places, BAD_TIME, r.at[LINES], -1, first_row + i)
+                note(r.events, r.places, BAD_TIME, r.at[LINES], -1, first_row + i)
             else:
                 r.at[OUTSIDE] += 1
             continue
@@ -118,7 +106,7 @@ def count_rows(
         r.at[ROWS] += 1
         r.zones[zone] += 1
         if p.zone >= 0 and zone != p.zone:
-            _note(r.events, r.places, STRAY_ZONE, r.at[LINES], -1, first_row + i)
+            note(r.events, r.places, STRAY_ZONE, r.at[LINES], -1, first_row + i)
         hour = ms // 3_600_000
         if hour != r.at[HOUR] or r.at[UNFLUSHED] == MOST_UNFLUSHED:
             flush_hour(p, r)
@@ -137,12 +125,12 @@ def count_rows(
                 cell = staged[c]
                 if cell == BAD:
                     r.bad[c] += 1
-                    _note(r.events, r.places, BAD_CELL, r.at[LINES], c, first_row + i)
+                    note(r.events, r.places, BAD_CELL, r.at[LINES], c, first_row + i)
                 elif cell == GENERAL:
                     if r.reals[c] < p.low or r.reals[c] > p.high:
-                        _note(r.events, r.places, OUT_OF_RANGE, r.at[LINES], c, first_row + i)
+                        note(r.events, r.places, OUT_OF_RANGE, r.at[LINES], c, first_row + i)
                 elif cell >= 0 and (cell < low or cell > high):
-                    _note(r.events, r.places, OUT_OF_RANGE, r.at[LINES], c, first_row + i)
+                    note(r.events, r.places, OUT_OF_RANGE, r.at[LINES], c, first_row + i)
         r.at[PREVIOUS_MS] = ms
         r.at[STAGED] = 1 - r.at[STAGED]
     return len(times), DONE
@@ -183,11 +171,11 @@ def fill_lines(
         lines += 1
         ms, _, place = read_time(buf, place, wall_from, wall_offset)
         if ms < 0:
-            _note(events, places, 1, lines, -1, line)
+            note(events, places, 1, lines, -1, line)
             place = next_line(buf, line)
             continue
         if not cells_of(buf, place, count, ends, words):
-            _note(events, places, 2, lines, -1, line)
+            note(events, places, 2, lines, -1, line)
             place = next_line(buf, line)
             continue
         for c in range(count):
@@ -214,7 +202,7 @@ def fill_lines(
                     hard[asked, 0], hard[asked, 1], hard[asked, 2] = rows, c, begin
                     asked += 1
                 elif status != OK or real_end != end:
-                    _note(events, places, 0, lines, c, int(ends[c]) + 1)
+                    note(events, places, 0, lines, c, int(ends[c]) + 1)
             values[c, rows] = value
         times[rows] = ms
         rows += 1

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from schemas.errors import FileChanged, NotASeries
 from schemas.findings import EXAMPLES_KEPT, RULES, Example, Finding, Verdict
 from schemas.series import ENTITY_PATTERNS, SeriesContract
 from tasks.series.clock import zone_label
+from tasks.series.discover import SeriesFiles
 from tasks.series.head import Head
 from tasks.series.spec import ScanSpec
 from tasks.series.tally import Spots, Tally
@@ -244,6 +246,12 @@ def coverage_share(tally: Tally) -> float | None:
     return tally.value_count / cells if cells else None
 
 
-def failure(cluster: str, metric: str, rule: str, message: str, place: Example) -> Finding:
-    """The finding of a file that could not be scanned at all."""
-    return _Maker(cluster, metric)(rule, 1, message, [place])
+def failure_of(series: SeriesFiles, error: Exception) -> Finding:
+    """The finding of a series that could not be read at all."""
+    rule = "file-changed" if isinstance(error, FileChanged) else "unreadable"
+    place = None
+    if isinstance(error, NotASeries):
+        rule, place = error.rule, error.place
+    urls = [file.url for file in series.files]
+    place = place or Example(file=next((url for url in urls if url in str(error)), urls[0]))
+    return _Maker(series.cluster, series.name)(rule, 1, str(error), [place])

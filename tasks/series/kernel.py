@@ -17,6 +17,7 @@ from schemas.findings import EXAMPLES_KEPT
 from tasks.series.cells import BAD, GENERAL, NEWLINE, RETURN, cell_bounds
 from tasks.series.clock import read_time
 from tasks.series.counting import add_fixed, compare_rows, count_general, count_row, flush_hour
+from tasks.series.places import note
 from tasks.series.registers import (
     ADDED,
     BAD_CELL,
@@ -62,19 +63,6 @@ def _cell_place(buf: NDArray[np.uint8], line: int, column: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _note(
-    events: NDArray[np.int64], places: NDArray[np.int64], kind: int, line: int, column: int, place: int
-) -> None:
-    """Count an event and keep the place of the first ones; `line` counts from 1 in the block."""
-    seen = events[kind]
-    if seen < EXAMPLES_KEPT:
-        places[kind, seen, 0] = line
-        places[kind, seen, 1] = column
-        places[kind, seen, 2] = place
-    events[kind] = seen + 1
-
-
-@njit(nogil=True, cache=True)
 def fixed_range(p: Params) -> tuple[int, int]:
     """The physical range in fixed-point integers, both inside."""
     scale = 10.0**p.decimals
@@ -110,7 +98,7 @@ def _note_cells(
             kind = OUT_OF_RANGE
         if kind >= 0:
             place = line if r.events[kind] >= EXAMPLES_KEPT else _cell_place(buf, line, c)
-            _note(r.events, r.places, kind, number, c, place)
+            note(r.events, r.places, kind, number, c, place)
 
 
 @njit(nogil=True, cache=True)
@@ -157,7 +145,7 @@ def scan_lines(
                 return place, DONE
             r.at[LINES] += 1
             if ms < 0:
-                _note(r.events, r.places, BAD_TIME, r.at[LINES], -1, line)
+                note(r.events, r.places, BAD_TIME, r.at[LINES], -1, line)
             else:
                 r.at[OUTSIDE] += 1
             continue
@@ -173,7 +161,7 @@ def scan_lines(
             if peek:
                 return place, DONE
             r.at[LINES] += 1
-            _note(r.events, r.places, RAGGED_ROW, r.at[LINES], -1, line)
+            note(r.events, r.places, RAGGED_ROW, r.at[LINES], -1, line)
             continue
         if p.interval > 0 and ms - r.at[PREVIOUS_MS] == p.interval:
             compare_rows(staged, previous, r.changed[(ms // p.interval) & 1])
@@ -189,7 +177,7 @@ def scan_lines(
         r.at[ROWS] += 1
         r.zones[zone] += 1
         if p.zone >= 0 and zone != p.zone:
-            _note(r.events, r.places, STRAY_ZONE, r.at[LINES], -1, line)
+            note(r.events, r.places, STRAY_ZONE, r.at[LINES], -1, line)
         hour = ms // 3_600_000
         if hour != r.at[HOUR] or r.at[UNFLUSHED] == MOST_UNFLUSHED:
             flush_hour(p, r)

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from schemas.errors import FileChanged, NotASeries
-from schemas.findings import Example, Finding
+from schemas.errors import NotASeries
+from schemas.findings import Finding
 from schemas.pickles import periods_of
 from schemas.series import Observed, SeriesContract, SeriesRecord
 from schemas.version import code_version
@@ -23,7 +23,7 @@ from tasks.series.curves import curves_of
 from tasks.series.discover import SeriesFiles
 from tasks.series.frames import entity_frame, hour_frame
 from tasks.series.head import Head, read_head
-from tasks.series.judge import coverage_share, failure, judge, modal_interval_s, verdict_of
+from tasks.series.judge import coverage_share, failure_of, judge, modal_interval_s, verdict_of
 from tasks.series.options import ScanOptions, contract_of
 from tasks.series.refine import KeyRanges
 from tasks.series.spec import ScanSpec, month_window, spec_for
@@ -193,17 +193,7 @@ def summarise_series(
 
 def failed_summary(series: SeriesFiles, error: Exception, options: ScanOptions) -> SeriesSummary:
     """The summary of a series that could not be scanned: a record with the reason, and no number."""
-    rule = (
-        error.rule
-        if isinstance(error, NotASeries)
-        else "file-changed"
-        if isinstance(error, FileChanged)
-        else "unreadable"
-    )
-    urls = [file.url for file in series.files]
-    place = error.place if isinstance(error, NotASeries) else None
-    place = place or Example(file=next((url for url in urls if url in str(error)), urls[0]))
-    finding = failure(series.cluster, series.name, rule, str(error), place)
+    finding = failure_of(series, error)
     contract = contract_of(series.name, options)
     record = SeriesRecord(
         cluster=series.cluster,

@@ -15,7 +15,7 @@ import pytest
 import flows
 import schemas
 import tasks
-from flows.cli import exit_code
+from flows.cli import app, exit_code
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "from flows.cli import main; main()"]
@@ -41,7 +41,7 @@ def test_the_packages_are_ours() -> None:
         assert Path(package.__file__).is_relative_to(ROOT)
 
 
-@pytest.mark.parametrize("command", ["sample", "summarize", "validate", "run", "show"])
+@pytest.mark.parametrize("command", [name for name in app if not name.startswith("-")])
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([command, "--help"]) == 0
     said = capsys.readouterr().out
@@ -55,7 +55,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["pull", "--help"], ["--version"]])
 def test_help_loads_nothing_that_takes_long(arguments: list[str]) -> None:
     heavy = {"pydantic", "numpy", "pandas", "pandera", "pyarrow", "numba", "dask", "distributed", "prefect"}
     heavy |= {"rich.markdown", "markdown_it", "pygments"}
@@ -80,6 +80,14 @@ def test_show_loads_nothing_that_takes_long(finished: Path) -> None:
         ["run", "somewhere", "--out", "out", "--since", "2023-08-01"],
         ["run", "somewhere", "--out", "out", "--timezone", "Atlantis/Capital"],
         ["sample", "somewhere", "--size", "big"],
+        ["sample", "somewhere", "--raw", "--faults"],
+        ["pull", "somewhere", "--source", "atlantis"],
+        ["pull", "somewhere", "--sha256", "0" * 64],
+        ["pull", "somewhere", "--url", "ftp://127.0.0.1/x.zip"],
+        ["pull", "somewhere", "--workers", "0"],
+        ["clean", "somewhere"],
+        ["convert", "somewhere"],
+        ["export", "somewhere", "--prometheus", "http://127.0.0.1:1"],
     ],
 )
 def test_bad_usage_ends_with_2_before_any_work(
