@@ -35,17 +35,24 @@ def run(source: Path, dest: Path, announced: Announced | None = None, **settings
     return convert(ConvertSettings(source=str(source), dest=str(dest), **settings), announced or Announced())
 
 
-def numbers_of(source: Path, out: Path) -> dict[str, bytes]:
+FEW = ("GPU_UTIL", "SM_ACTIVE", "GPU_AB_Power", "GPU_C_Power", "CPU_D_Power")
+
+
+def numbers_of(source: Path, out: Path, metrics: tuple[str, ...] = ()) -> dict[str, bytes]:
     """Tables and pickles of a run over `source`."""
-    summarize(RunSettings(source=str(source), out=str(out)), listener=Silent())
+    summarize(RunSettings(source=str(source), out=str(out), metrics=metrics), listener=Silent())
     paths = [output.path for output in read_run(out).outputs]
     return {p: (out / p).read_bytes() for p in paths if p.startswith(("summaries/", "util_pkl/"))}
 
 
-def test_a_dataset_gives_the_same_tables_and_pickles(dataset: Path, tmp_path: Path) -> None:
-    result = run(dataset, tmp_path / "parquet")
+@pytest.mark.parametrize("metrics", [FEW, pytest.param((), marks=pytest.mark.slow, id="all")])
+def test_a_dataset_gives_the_same_tables_and_pickles(
+    metrics: tuple[str, ...], dataset: Path, tmp_path: Path
+) -> None:
+    result = run(dataset, tmp_path / "parquet", metrics=metrics)
     assert result.failed == ()
-    assert numbers_of(tmp_path / "parquet", tmp_path / "one") == numbers_of(dataset, tmp_path / "other")
+    one = numbers_of(tmp_path / "parquet", tmp_path / "one", metrics)
+    assert one == numbers_of(dataset, tmp_path / "other", metrics)
     manifest = ConvertManifest.model_validate_json((tmp_path / "parquet/convert.json").read_bytes())
     for record in manifest.series:
         for output in record.outputs:
@@ -55,6 +62,7 @@ def test_a_dataset_gives_the_same_tables_and_pickles(dataset: Path, tmp_path: Pa
     assert {record.status for record in manifest.series} == {"converted", "copied"}
 
 
+@pytest.mark.slow
 def test_the_real_slices_too(real: Path, tmp_path: Path) -> None:
     for name in ("acmetrace", "gpu_duty_cycle"):
         source = real / name

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import stamina
+from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL
 
 from flows.cli import exit_code
 from flows.export import ExportResult, ExportSettings, export
@@ -363,9 +364,9 @@ def test_no_secret_is_printed_or_kept(
     kept = b"".join(path.read_bytes() for path in dest.rglob("*") if path.is_file())
     assert "s3cret" not in said.out + said.err
     assert b"s3cret" not in kept
-    databases = list(Path(prefect_server["PREFECT_HOME"]).rglob("*.db*"))
-    assert databases
-    assert all(b"s3cret" not in path.read_bytes() for path in databases)
+    database = Path(PREFECT_API_DATABASE_CONNECTION_URL.value().split("///", 1)[1])
+    assert database.exists()
+    assert all(b"s3cret" not in path.read_bytes() for path in database.parent.glob(f"{database.name}*"))
 
 
 @pytest.mark.slow

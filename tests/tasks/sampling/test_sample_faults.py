@@ -14,7 +14,7 @@ from schemas.series import Thresholds
 from tasks.sampling import SampleOptions, write_sample
 
 # What only an accident while reading can cause, or another way of reading.
-NOT_PLANTED = {"no-node", "unreadable", "file-changed", "missing-column", "order-assumed"}
+NOT_PLANTED = {"not-raw", "no-node", "unreadable", "file-changed", "missing-column", "order-assumed"}
 
 
 @pytest.fixture(scope="module")
