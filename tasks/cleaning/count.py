@@ -32,6 +32,7 @@ from tasks.storage.source import Reader, open_reader
 from tasks.storage.units import unit_key
 
 _LOOK_BACK = 64 << 10
+_TIME_BYTES = 64  # more than a time and its delimiter have
 
 
 def raw_kind(rule: Rule) -> ScanKind:
@@ -106,19 +107,24 @@ def without_blank_columns(tally: Tally) -> Tally:
 
 
 def _time_before(reader: Reader, data_start: int, place: int) -> int:
-    """UTC ms of the last row that begins before the first one at or after `place`; -1 for none."""
+    """UTC ms of the last row that begins before byte `place`; -1 for none."""
     size = _LOOK_BACK
     while True:
         start = max(place - size, data_start)
-        data = bytearray(place - start)
+        # A row that begins just before `place` has its time behind it.
+        data = bytearray(place - start + _TIME_BYTES)
         with memoryview(data) as view:
-            reader.read_into(start, view)
-        # A row that begins at `place` has its line feed just before; the row before ends there.
-        lines = bytes(data).split(b"\n")
-        whole = lines if start == data_start else lines[1:]
-        times = [time_of(line, None)[0] for line in whole if line.strip()]
-        if times and times[-1] >= 0:
-            return times[-1]
+            count = reader.read_into(start, view)
+        before = bytes(data[:count])
+        end = place - start
+        while end > 0:
+            line = before.rfind(b"\n", 0, end - 1) + 1
+            if line == 0 and start > data_start:
+                break  # where this row begins is not known
+            ms, _ = time_of(before[line : line + _TIME_BYTES], None)
+            if ms >= 0:
+                return ms
+            end = line
         if start == data_start:
             return -1
         size *= 4
