@@ -15,7 +15,13 @@ from tasks.series.units import WIDE, ScanKind
 from tasks.storage.source import FileRef
 
 SUFFIX = ".parquet"
-PARQUET = ScanKind("parquet", scan_parquet_block, Tally.from_bytes, period=bytes_of_groups)
+PARQUET = ScanKind(
+    "parquet",
+    scan_parquet_block,
+    Tally.from_bytes,
+    period=bytes_of_groups,
+    largest_block=64 << 20,  # it is held in memory
+)
 
 
 def is_parquet(file: FileRef) -> bool:

@@ -53,6 +53,23 @@ class _RandomFile(io.RawIOBase):
         return count
 
 
+class Held:
+    """The bytes [start, stop) of a file in memory, the others where they are."""
+
+    def __init__(self, reader: Reader, start: int, stop: int) -> None:
+        self._reader, self._start = reader, start
+        self._bytes = memoryview(bytearray(max(stop - start, 0)))
+        self.size = reader.read_into(start, self._bytes) if len(self._bytes) else 0
+
+    def read_into(self, offset: int, buffer: memoryview) -> int:
+        """Fill `buffer` from the byte at `offset` on, as far as the file goes."""
+        place = offset - self._start
+        if place >= 0 and place + len(buffer) <= self.size:
+            buffer[:] = self._bytes[place : place + len(buffer)]
+            return len(buffer)
+        return self._reader.read_into(offset, buffer)
+
+
 @dataclass(frozen=True)
 class Batch:
     """Consecutive rows: UTC ms (-1 for none), and values by column, shape (columns, rows)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from tasks.columnar.file import Batch, SeriesParquet
+from tasks.columnar.file import Batch, Held, SeriesParquet
 from tasks.series.clock import NAIVE, OFFSET_BASE
 from tasks.series.head import Head
 from tasks.series.spec import ScanSpec
@@ -21,7 +21,8 @@ def read_parquet_head(file: FileRef) -> Head:
         FileChanged, ReadFailed: as the source says.
     """
     with open_reader(file) as reader:
-        parquet = SeriesParquet(reader, file)
+        edges = [*SeriesParquet(reader, file).group_starts(), file.size]
+        parquet = SeriesParquet(Held(reader, edges[0], edges[1] if len(edges) > 1 else edges[0]), file)
         rows = max(_SAMPLE_CELLS // max(len(parquet.columns), 1), 3)
         first = next(iter(parquet.batches(range(parquet.groups), "+00:00", rows)), None)
         zone = parquet.zone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from schemas.findings import EXAMPLES_KEPT
 from schemas.ipmi import TIME_COLUMN
 from tasks.columnar import kernel
-from tasks.columnar.file import Batch, SeriesParquet
+from tasks.columnar.file import Batch, Held, SeriesParquet
 from tasks.series import kernel as lines
 from tasks.series import registers
 from tasks.series.scan import RULES, BlockScan
@@ -23,11 +23,13 @@ def scan_parquet_block(block: Block, columns: tuple[str, ...], spec: ScanSpec) -
         NotASeries: the file is damaged.
     """
     with open_reader(block.file) as reader:
+        edges = [*SeriesParquet(reader, block.file).group_starts(), block.file.size]
+        own = [number for number, start in enumerate(edges[:-1]) if block.start <= start < block.stop]
+        # One read of all bytes, since a file has a piece for each column and group.
+        held = Held(reader, block.start, edges[own[-1] + 1] if own else block.stop)
         digests = LeafDigests(block.start, block.stop)
-        read = digests.read(reader)
-        parquet = SeriesParquet(reader, block.file)
-        starts = parquet.group_starts()
-        own = [number for number, start in enumerate(starts) if block.start <= start < block.stop]
+        digests.read(held)
+        parquet = SeriesParquet(held, block.file)
         scan = _ColumnScan(block, columns, spec, parquet.zone)
         if own:
             for batch in parquet.batches(range(own[0], own[-1] + 1), spec.timezone):
@@ -35,7 +37,7 @@ def scan_parquet_block(block: Block, columns: tuple[str, ...], spec: ScanSpec) -
             if own[-1] + 1 < parquet.groups:
                 following = range(own[-1] + 1, parquet.groups)
                 scan.count(next(iter(parquet.batches(following, spec.timezone, 1))), peek=True)
-        scan.bytes_read = read
+        scan.bytes_read = held.size
         scan.leaves = digests.finish()
         return scan.tally()
 

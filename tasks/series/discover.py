@@ -48,19 +48,18 @@ def discover(source: str, clusters: tuple[str, ...] = (), metrics: tuple[str, ..
         UsageError: a named cluster or metric is not in the source.
     """
     folders = _folders(source)
-    found = [series for cluster, urls in folders for series in _series_of(cluster, urls)]
+    found = [(cluster, *series) for cluster, urls in folders for series in _series_of(urls)]
     if not found:
         raise SourceError(
             f"{source} holds no series file ({', '.join(SUFFIXES)}).",
             hint="Give a folder with data/utilization/<cluster>/<METRIC>.csv, a folder, or one file.",
         )
-    found.sort(key=lambda series: (series.cluster, series.name))
-    _require(clusters, {series.cluster for series in found}, "cluster", source)
-    _require(metrics, {series.name for series in found}, "metric", source)
+    _require(clusters, {cluster for cluster, _, _ in found}, "cluster", source)
+    _require(metrics, {name for _, name, _ in found}, "metric", source)
     return [
-        series
-        for series in found
-        if (not clusters or series.cluster in clusters) and (not metrics or series.name in metrics)
+        SeriesFiles(cluster, name, tuple(stat_file(url) for url in urls))
+        for cluster, name, urls in sorted(found)
+        if (not clusters or cluster in clusters) and (not metrics or name in metrics)
     ]
 
 
@@ -106,18 +105,16 @@ def _files(url: str) -> list[str]:
     return [entry.url for entry in entries(url) if not entry.folder and entry.name.endswith(SUFFIXES)]
 
 
-def _series_of(cluster: str, urls: list[str]) -> list[SeriesFiles]:
-    """Files grouped to series. An unsplit file replaces its parts, an unpacked one its packed copies."""
+def _series_of(urls: list[str]) -> list[tuple[str, list[str]]]:
+    """Names of series and their files; an unsplit file replaces parts, an unpacked one its packed copies."""
     groups: dict[str, dict[str, str]] = {}
     for url in sorted(urls, key=len, reverse=True):
         metric, part = series_name(url)
         groups.setdefault(metric, {})[part] = url
-    found = []
-    for metric, parts in groups.items():
-        chosen = [parts[""]] if "" in parts else [parts[part] for part in sorted(parts)]
-        files = tuple(stat_file(url) for url in chosen)
-        found.append(SeriesFiles(cluster, metric, files))
-    return found
+    return [
+        (metric, [parts[""]] if "" in parts else [parts[part] for part in sorted(parts)])
+        for metric, parts in groups.items()
+    ]
 
 
 def _require(wanted: tuple[str, ...], there: set[str], kind: str, source: str) -> None:

@@ -58,7 +58,7 @@ class ScanKind:
     """How blocks of one form of file are scanned; the functions are those of a module, so that it pickles.
 
     `finish` is given the merged result of all files of a series; `period` says which
-    bytes of a file a period needs.
+    bytes of a file a period needs; blocks have at most `largest_block` bytes.
     """
 
     name: str
@@ -66,6 +66,7 @@ class ScanKind:
     load: Callable[[bytes], Any]
     finish: Callable[[Any], Any] = _as_it_is
     period: Callable[[Head, ScanSpec], tuple[int, int] | None] = bytes_of_period
+    largest_block: int = LARGEST_BLOCK
 
 
 WIDE = ScanKind("wide", scan_block, Tally.from_bytes)

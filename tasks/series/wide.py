@@ -115,7 +115,8 @@ def plan_series(
     )
     within = tuple(_known_period(head, spec, kind, store) for head in heads)
     sizes = tuple(
-        options.block_bytes or fitting_block_bytes(head.file.size, options.workers) for head in heads
+        options.block_bytes or min(fitting_block_bytes(head.file.size, options.workers), kind.largest_block)
+        for head in heads
     )
     scans = tuple(
         plan_file(kind, head, spec, block_bytes, part)

@@ -173,6 +173,7 @@ class WebReader:
     _answer: httpx.Response | None = None
     _pieces: Iterator[bytes] = field(default_factory=lambda: iter(()))
     _position: int = -1
+    _end: int = -1  # of what the answer holds
     _left: memoryview = field(default_factory=lambda: memoryview(b""))
 
     def __post_init__(self) -> None:
@@ -217,7 +218,7 @@ class WebReader:
 
     def _some(self, offset: int, stop: int, buffer: memoryview) -> int:
         """Take what has come of the bytes from `offset`; ask for them where no answer has them."""
-        if self._position != offset:
+        if self._position != offset or self._position == self._end:
             self.close()
             self._ask(offset, max(stop, self.until))
         if not self._left:
@@ -232,7 +233,8 @@ class WebReader:
         return count
 
     def _ask(self, offset: int, stop: int) -> None:
-        wanted = {"range": f"bytes={offset}-{min(stop, self.ref.size) - 1}"}
+        end = min(stop, self.ref.size)
+        wanted = {"range": f"bytes={offset}-{end - 1}"}
         if self._moved:
             answer = self._send(self._moved, wanted)
             if answer.status_code in _LINK_EXPIRED:
@@ -240,7 +242,7 @@ class WebReader:
                 answer = self._send(self._address, wanted | self._headers)
         else:
             answer = self._send(self._address, wanted | self._headers)
-        self._answer, self._position = answer, offset
+        self._answer, self._position, self._end = answer, offset, end
         self._check(answer, offset)
         if str(answer.url) != self._address:
             self._moved = str(answer.url)

@@ -73,6 +73,7 @@ def test_the_real_slices_too(real: Path, tmp_path: Path) -> None:
         assert one == numbers_of(source, tmp_path / name / "other")
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_nothing(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "parquet", metrics=("GPU_UTIL", "GPU_AB_Power"))
     again = Announced()

@@ -122,9 +122,9 @@ def test_a_pull_that_gives_up_keeps_what_it_has_and_the_next_one_goes_on(
     ("path", "lie", "said"),
     [
         (LARGE, bytes(3 << 20), "SHA-256"),
-        (LARGE, bytes(100), "bytes"),
+        pytest.param(LARGE, bytes(100), "bytes", marks=pytest.mark.slow),
         (LARGE, b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3145728\n", "bytes"),
-        ("README.md", b"olleh", "git SHA-1"),
+        pytest.param("README.md", b"olleh", "git SHA-1", marks=pytest.mark.slow),
     ],
 )
 def test_wrong_bytes_never_pass(hub: HubServer, path: str, lie: bytes, said: str, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_bytes_that_were_spoilt_on_the_way_are_fetched_again(hub: HubServer, tmp
     assert content_of(tmp_path / "data") == FILES
 
 
-@pytest.mark.parametrize("how", ["longer", "same size and time"])
+@pytest.mark.parametrize("how", [pytest.param("longer", marks=pytest.mark.slow), "same size and time"])
 def test_a_file_that_was_tampered_with_is_fetched_again(hub: HubServer, how: str, tmp_path: Path) -> None:
     hub.commit(FILES)
     run(tmp_path / "data")
