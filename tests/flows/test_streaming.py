@@ -14,6 +14,7 @@ from tasks.outputs.finished import read_run
 from tasks.progress import Reading, Silent
 from tasks.sampling import SampleOptions, write_sample
 from tasks.storage.retries import ATTEMPTS
+from tests.doubles.hub import NAME, HubServer
 from tests.doubles.web import Fault, WebServer, web_server
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -116,6 +117,23 @@ def test_a_period_reads_only_the_bytes_it_needs(large: Path, server: WebServer, 
     (reading,) = announced.readings
     assert 0 < reading.wanted < reading.stored / 4
     assert server.bytes_asked(FILE) < reading.stored / 2
+
+
+def test_a_hub_s_dataset_gives_what_a_copy_of_it_gives(large: Path, hub: HubServer, tmp_path: Path) -> None:
+    commit = hub.commit({FILE[1:]: (large / FILE[1:]).read_bytes(), "README.md": b"hello"})
+    hub.fail(FILE[1:], Fault(), Fault(cut_after=2 * MIB), Fault(status=429, retry_after="0"))
+    announced = Announced()
+    run(str(large), tmp_path / "copy")
+    with stamina.set_testing(True, attempts=ATTEMPTS):
+        result = run(f"hf://datasets/{NAME}", tmp_path / "stream", announced, block_bytes=5 * MIB)
+    assert numbers_of(tmp_path / "stream") == numbers_of(tmp_path / "copy")
+    pinned = f"hf://datasets/{NAME}@{commit}"
+    assert [reading.source for reading in announced.readings] == [pinned]
+    assert result.manifest.source == pinned
+    (there,) = result.manifest.series[0].inputs
+    (here,) = read_run(tmp_path / "copy").series[0].inputs
+    assert (there.path, there.size, there.digest) == (here.path, here.size, here.digest)
+    assert there.version.startswith("sha256-")
 
 
 @pytest.fixture(scope="module")
