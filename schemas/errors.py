@@ -57,11 +57,17 @@ class NotASeries(AcmetraceError):
         self.place = place
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_not_a_series, (self.message, self.hint, self.rule, self.place))
+        return (_rebuild_not_a_series, (type(self), self.message, self.hint, self.rule, self.place))
 
 
-def _rebuild_not_a_series(message: str, hint: str, rule: str, place: Example | None) -> NotASeries:
-    return NotASeries(message, hint=hint, rule=rule, place=place)
+def _rebuild_not_a_series(
+    kind: type[NotASeries], message: str, hint: str, rule: str, place: Example | None
+) -> NotASeries:
+    return kind(message, hint=hint, rule=rule, place=place)
+
+
+class NotAJobLog(NotASeries):
+    """A file is no job log of a known kind, or its times cannot be told."""
 
 
 class FileChanged(AcmetraceError):

@@ -76,6 +76,68 @@ RULES = _rules(
     ("no-node", "warning", "a row names no node; its values count, but belong to no entity"),
 )
 
+# What can be wrong with a job log; the meaning says what is done about it.
+JOB_RULES = _rules(
+    ("not-a-job-log", "error", "the file has the columns of no known job log"),
+    ("unclear-format", "error", "the file may be a job log of more than one kind"),
+    ("no-zone", "error", "times have no zone and none was given"),
+    ("header-only", "info", "the log has a header and no row"),
+    ("missing-column", "warning", "a column of the contract is not there; what it tells is left blank"),
+    ("unknown-column", "info", "the contract does not know a column; it is not read"),
+    ("ragged-row", "warning", "a row has more or fewer cells than the header; it is left out"),
+    ("not-text", "warning", "bytes are no UTF-8; they are replaced by a mark"),
+    ("bad-cell", "warning", "a cell is not a number; it is taken as blank"),
+    ("bad-time", "warning", "a cell is not a time; it is taken as blank"),
+    ("unclear-time", "warning", "a local time occurs twice or not at all that day; the first is taken"),
+    ("too-many-bad-cells", "error", "more cells are unreadable than the threshold allows"),
+    ("out-of-range", "warning", "a number is below what is possible; it is taken as blank"),
+    ("no-id", "warning", "a job has no name; the number of its row stands for it"),
+    (
+        "duplicate-job",
+        "warning",
+        "a row repeats the job, submission and start of an earlier one; it is left out",
+    ),
+    (
+        "repeated-id",
+        "info",
+        "a job's name occurs again with other times, as of one that was requeued; it is kept",
+    ),
+    ("job-step", "info", "a row is a step of a job; it is left out"),
+    (
+        "retried-job",
+        "info",
+        "a job has several attempts; it runs from the first one's start to the last one's end",
+    ),
+    ("unknown-state", "warning", "the contract does not know a state; the job's outcome is left blank"),
+    ("untold-outcome", "info", "the log does not tell how a job ended; its outcome is left blank"),
+    ("grouped-state", "info", "a state of the scheduler is counted as one of the three outcomes"),
+    ("not-ended", "info", "a job has not ended; it has no run time and no outcome"),
+    ("no-end", "warning", "a job has ended, but the log does not tell when; it has no run time"),
+    ("never-started", "info", "a job ended without having begun; it has neither wait nor run time"),
+    ("derived-time", "info", "a blank start or end is reckoned from the log's own duration and queue"),
+    (
+        "negative-time",
+        "warning",
+        "a job ends before it starts, or starts before it was submitted; the span is left blank",
+    ),
+    ("no-submit", "warning", "the log does not tell when a job was submitted"),
+    (
+        "no-gpu-count",
+        "warning",
+        "the log does not tell how many GPUs a job held; it is neither GPU nor CPU job",
+    ),
+    ("cpu-job", "info", "a job without GPU has no GPU time, which is not the same as none"),
+    ("duration-rule", "warning", "the log's duration is not what its own times give; ours is from the times"),
+    (
+        "queue-rule",
+        "warning",
+        "the log's queueing delay is not what its own times give; ours is from the times",
+    ),
+    ("gpu-time-rule", "warning", "the log's GPU time is not its duration times its GPUs"),
+)
+# Rows of these rules are not in the job table.
+LEFT_OUT = frozenset({"ragged-row", "duplicate-job", "job-step"})
+
 
 class Example(BaseModel):
     """One place where a rule is broken. Rows count from 1 below the header; offsets from byte 0."""

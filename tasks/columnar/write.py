@@ -83,7 +83,7 @@ def write_parquet(
     columns = tuple(dict.fromkeys(name for head in heads for name in head.columns))
     schema = _schema(heads, columns, timezone, about)
     writer = pq.ParquetWriter(
-        cast(BinaryIO, _Sink(file)),
+        cast(BinaryIO, file),
         schema,
         compression="zstd",
         write_statistics=[TIME_COLUMN],
@@ -124,31 +124,6 @@ def _schema(
     fields = [pa.field(TIME_COLUMN, pa.timestamp("ms", name), nullable=False)]
     fields += [pa.field(column, pa.float64()) for column in columns]
     return pa.schema(fields, {b"acmetrace": json.dumps(about, sort_keys=True).encode()})
-
-
-class _Sink:
-    """A growing file as pyarrow wants one."""
-
-    closed = False
-
-    def __init__(self, file: Growing) -> None:
-        self._file = file
-        self._size = 0
-
-    def write(self, data: Any) -> int:
-        text = bytes(data)
-        self._file.write(text)
-        self._size += len(text)
-        return len(text)
-
-    def tell(self) -> int:
-        return self._size
-
-    def flush(self) -> None:
-        """Nothing waits here."""
-
-    def close(self) -> None:
-        """The file belongs to somebody else."""
 
 
 class _Group:

@@ -55,18 +55,36 @@ def put_bytes(root: str | Path, relative: str, data: bytes) -> None:
 
 
 class Growing:
-    """A file that is being written, and its size and digest so far."""
+    """A file that is being written, and its size and digest so far; as much of a file as Arrow needs."""
+
+    closed = False
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._digest = hashlib.sha256()
         self._size = 0
 
-    def write(self, data: bytes) -> None:
-        """Append `data`."""
-        self._file.write(data)
-        self._digest.update(data)
-        self._size += len(data)
+    def write(self, data: Any) -> int:
+        """Append `data`, bytes or another buffer; its length."""
+        view = memoryview(data)
+        self._file.write(view)
+        self._digest.update(view)
+        self._size += view.nbytes
+        return view.nbytes
+
+    def tell(self) -> int:
+        """The size so far."""
+        return self._size
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def close(self) -> None:
+        """Who opened the file closes it."""
 
     def output(self, relative: str) -> OutputFile:
         """The description of what has been written."""
