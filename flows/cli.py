@@ -18,6 +18,7 @@ from flows.commands.clean import clean
 from flows.commands.common import BAD_USAGE, FAILED, INTERRUPTED, OK, err, out
 from flows.commands.convert import convert
 from flows.commands.export import export
+from flows.commands.jobs import jobs_app
 from flows.commands.pull import pull
 from flows.commands.runs import run, summarize, validate
 from flows.commands.sample import sample
@@ -43,6 +44,7 @@ app = App(
 )
 for command in (pull, sample, clean, convert, export, summarize, validate, run, show):
     app.command(command)
+app.command(jobs_app)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from rich.text import Text
 from schemas.cleaning import CleanedSeries
 from schemas.convert import ConvertedSeries
 from schemas.findings import Finding, Severity
+from schemas.jobs import JobLogRecord
 from schemas.series import SeriesRecord
 from tasks.progress import Reading
 
@@ -131,6 +132,18 @@ class TerminalListener:
             facts,
             record.findings,
             named=len(record.inputs) > 1,
+        )
+
+    def logged(self, record: JobLogRecord) -> None:
+        """Replace the bar by one line, and a line for each finding that matters."""
+        kinds = f"{record.gpu_jobs:,} with GPUs, {record.cpu_jobs:,} without"
+        left = f"; {record.left_out:,} rows left out" if record.left_out else ""
+        self._done(
+            f"{record.cluster}/job log",
+            verdict_text(record.verdict),
+            f"{record.jobs:,} jobs ({kinds}){left}" if record.rows else "no jobs",
+            record.findings,
+            named=False,
         )
 
     def _done(

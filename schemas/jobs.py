@@ -8,7 +8,6 @@ like stands in `schemas.joblogs`, what may be wrong with them in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import pandas as pd
@@ -131,7 +130,10 @@ class JobLogRecord(BaseModel):
 
 
 class JobsManifest(BaseModel):
-    """Everything needed to trace a number of `jobs/` back to bytes, rule and code version; written last."""
+    """Everything needed to trace a number of `jobs/` back to bytes, rule and code version; written last.
+
+    `skipped` files are no job logs, with the reason; `notes` say of a cluster what a reader must know.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -142,5 +144,6 @@ class JobsManifest(BaseModel):
     started: AwareDatetime
     finished: AwareDatetime
     logs: tuple[JobLogRecord, ...]
-    skipped: Mapping[str, str] = Field(default_factory=lambda: MappingProxyType({}))
+    skipped: Mapping[str, str] = Field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     outputs: tuple[OutputFile, ...]

@@ -22,6 +22,7 @@ from prefect.context import get_run_context
 from prefect.exceptions import MissingContextError
 
 from schemas.findings import Finding
+from schemas.jobs import JobLogRecord
 from schemas.series import SeriesRecord
 from tasks.progress import Reading
 from tasks.storage.source import is_local
@@ -113,6 +114,25 @@ def results_table(records: Sequence[SeriesRecord]) -> None:
         for curve in record.curves
     ]
     _table("results", rows, "Quantiles of each metric")
+
+
+def jobs_table(records: Sequence[JobLogRecord]) -> None:
+    """A table of job logs: their jobs, and what they were judged."""
+    rows: list[dict[str, object]] = [
+        {
+            "cluster": record.cluster,
+            "kind": record.format,
+            "rows": record.rows,
+            "jobs": record.jobs,
+            "GPU jobs": record.gpu_jobs,
+            "CPU jobs": record.cpu_jobs,
+            "first submitted": str(record.first_submit or ""),
+            "last ended": str(record.last_end or ""),
+            "verdict": record.verdict,
+        }
+        for record in records
+    ]
+    _table("jobs", rows, "Job logs, each as a table of jobs")
 
 
 def output_links(out: str) -> None:

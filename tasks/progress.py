@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from schemas.cleaning import CleanedSeries
 from schemas.convert import ConvertedSeries
+from schemas.jobs import JobLogRecord
 from schemas.series import SeriesRecord
 
 
@@ -65,6 +66,9 @@ class Silent:
         """Say nothing."""
 
     def converted(self, record: ConvertedSeries) -> None:
+        """Say nothing."""
+
+    def logged(self, record: JobLogRecord) -> None:
         """Say nothing."""
 
 
