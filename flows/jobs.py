@@ -22,6 +22,8 @@ from tasks.storage.listing import absolute, kind_of
 from tasks.storage.publish import local_folder
 from tasks.storage.units import UnitStore
 
+# What may be anything, unless its name is that of a job log.
+NO_CONTENT = frozenset({"empty-file", "lfs-pointer", "html-page"})
 LOGS_AT_ONCE = 2  # reading a log keeps a core and half a gigabyte busy
 
 
@@ -122,9 +124,10 @@ def _read(
     skipped: dict[str, str] = {}
     for log in found:
         record = known[log.cluster] or running[log.cluster].result()
-        strange = [finding for finding in record.findings if finding.rule == "not-a-job-log"]
+        rule = record.findings[0].rule if record.verdict == "failed" and not record.format else ""
+        strange = rule == "not-a-job-log" or (rule in NO_CONTENT and not log.likely)
         if strange and not named:
-            skipped[log.file.url.removeprefix(f"{work.source}/")] = strange[0].message
+            skipped[log.file.url.removeprefix(f"{work.source}/")] = record.findings[0].message
         else:
             records.append(record)
             work.listener.logged(record)

@@ -114,7 +114,7 @@ JOB_RULES = _rules(
     ("not-ended", "info", "a job has not ended; it has no run time and no outcome"),
     ("no-end", "warning", "a job has ended, but the log does not tell when; it has no run time"),
     ("never-started", "info", "a job ended without having begun; it has neither wait nor run time"),
-    ("derived-time", "info", "a blank start or end is reckoned from the log's own duration and queue"),
+    ("derived-time", "info", "a blank time is reckoned from the log's own duration and queue"),
     (
         "negative-time",
         "warning",

@@ -296,7 +296,7 @@ def _told(store: UnitStore, place: str) -> ClusterTables:
 
 
 def _failed(log: LogFile, error: NotAJobLog) -> JobLogRecord:
-    rule = JOB_RULES.get(error.rule) or RULES["unreadable"]
+    rule = JOB_RULES.get(error.rule) or RULES.get(error.rule) or RULES["unreadable"]
     finding = Finding(
         rule=rule.id,
         severity="error",

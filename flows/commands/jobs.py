@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -89,10 +89,52 @@ def jobs(
         with watch(err, talk.verbosity) as listener, server.in_use():
             result = jobs_flow(settings, listener)
     if talk.json:
-        print_json(_as_json(result))
+        print_json(jobs_as_json(result))
     elif not talk.quiet:
         print_jobs(result, talk.verbosity)
+        say(f"Next: acmetrace jobs export {shlex.quote(out)} --format csv --to jobs.csv")
     return INPUT_FAILED if result.failed else OK
+
+
+@jobs_app.command
+def export(
+    out: str,
+    *,
+    format: Literal["parquet", "csv", "swf", "helios"],
+    to: str,
+    cluster: Names = (),
+    processors: Literal["gpus", "cpus"] = "gpus",
+    talk: Talk = Talk(),
+) -> int:
+    """Write the jobs of a finished run in another form.
+
+    Parameters
+    ----------
+    out
+        Output folder of acmetrace jobs or run.
+    format
+        parquet: the job table; csv: the same as text; swf: the Standard Workload Format of the
+        Parallel Workloads Archive; helios: the form of Helios' cluster_log.csv.
+    to
+        File to write; for several clusters a folder, with a file each.
+    cluster
+        Only these clusters.
+    processors
+        What a processor of swf is: a GPU, which leaves out CPU jobs, or a CPU.
+    """
+    from flows.environment import without_collection
+
+    with without_collection():
+        from tasks.joblog.export import export_jobs
+
+    reports = export_jobs(out, format, to, cluster, processors)
+    if talk.json:
+        print_json([report.as_json() for report in reports])
+    elif not talk.quiet:
+        for report in reports:
+            said = f"; {report.note}" if report.note else ""
+            say(f"{report.cluster}: {report.jobs:,} jobs in {report.path}{said}")
+    return OK
 
 
 def print_jobs(result: JobsResult, verbosity: int) -> None:
@@ -113,7 +155,6 @@ def print_jobs(result: JobsResult, verbosity: int) -> None:
             say(f"  {reason}")
     say(f"{len(manifest.logs)} job logs: {said}; {count:,} jobs")
     say(f"{len(manifest.outputs)} files in {result.out}/jobs")
-    say(f"Next: acmetrace jobs export {shlex.quote(result.out)} --format csv --to jobs.csv")
 
 
 def _numbers(gpus: tuple[str, ...]) -> dict[str, int]:
@@ -126,5 +167,6 @@ def _numbers(gpus: tuple[str, ...]) -> dict[str, int]:
     return told
 
 
-def _as_json(result: JobsResult) -> dict[str, Any]:
+def jobs_as_json(result: JobsResult) -> dict[str, Any]:
+    """The manifest of a run over job logs, without its list of files."""
     return {"out": result.out, **result.manifest.model_dump(mode="json", exclude={"outputs"})}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from flows.commands.common import INPUT_FAILED, OK, Talk, err, first_problem, print_json, say
+from flows.commands.jobs import jobs_as_json, print_jobs
 from schemas.errors import UsageError
 
 if TYPE_CHECKING:
@@ -152,15 +153,25 @@ def _run(command: str, scan: Scan, source: str, folder: str, talk: Talk, *, kept
 
             load_ahead()
         with watch(err, talk.verbosity) as listener, server.in_use():
+            logs = None
             if command == "run":
                 result = pipeline(settings, listener)
+                telemetry, logs = result.telemetry, result.jobs
             else:
-                result = summarize_flow(settings, "judge" if command == "validate" else "publish", listener)
+                telemetry = summarize_flow(
+                    settings, "judge" if command == "validate" else "publish", listener
+                )
     if talk.json:
-        print_json(_as_json(result, kept=kept))
+        told = {} if telemetry is None else _as_json(telemetry, kept=kept)
+        print_json(told if logs is None else {**told, "jobs": jobs_as_json(logs)})
     elif not talk.quiet:
-        _print_result(result, kept=kept)
-    return INPUT_FAILED if result.failed else OK
+        if telemetry is not None:
+            _print_result(telemetry, kept=kept)
+        if logs is not None:
+            print_jobs(logs, talk.verbosity)
+        if kept:
+            say(f"Next: acmetrace show {shlex.quote(folder)}")
+    return INPUT_FAILED if (telemetry and telemetry.failed) or (logs and logs.failed) else OK
 
 
 def _as_json(result: RunResult, *, kept: bool) -> dict[str, Any]:
@@ -189,4 +200,3 @@ def _print_result(result: RunResult, *, kept: bool) -> None:
         return
     written = sum(entry.status == "written" for entry in result.manifest.pickles)
     say(f"{len(result.manifest.outputs)} files, {written} pickles in {result.out}")
-    say(f"Next: acmetrace show {shlex.quote(result.out)}")

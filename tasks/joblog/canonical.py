@@ -218,11 +218,13 @@ def _times(part: Part, reading: Reading, becomes: str, audit: Audit) -> NDArray[
 
 
 def _derive(rows: Rows, kind: JobLogFormat, audit: Audit) -> None:
-    """Reckon blank starts and ends from the log's own duration and queue, and take the spans."""
+    """Reckon blank times from the log's own duration and queue, and take the spans."""
     submit, start, end = (rows.times[name] for name in _TIMES)
     duration, queue = rows.numbers["released_duration_s"], rows.numbers["released_queue_s"]
     ended = ~rows.unfinished
     end[rows.unfinished] = NO_TIME
+    no_submit = (submit == NO_TIME) & (start != NO_TIME) & (queue >= 0)
+    submit[no_submit] = start[no_submit] - _ms(queue[no_submit])
     no_start = (start == NO_TIME) & (submit != NO_TIME) & (queue >= 0) & ended
     start[no_start] = submit[no_start] + _ms(queue[no_start])
     base = start if kind.duration_from == "start" else submit
@@ -236,7 +238,7 @@ def _derive(rows: Rows, kind: JobLogFormat, audit: Audit) -> None:
         rows.run_s = np.where(only, duration, rows.run_s)
     else:
         only[:] = False
-    rows.derived = no_start | no_end | only
+    rows.derived = no_submit | no_start | no_end | only
     audit.rows("derived-time", rows.derived, rows.part.numbers, rows.part.place)
 
 

@@ -36,6 +36,11 @@ class LogFile:
     quota: FileRef | None = None
 
     @property
+    def likely(self) -> bool:
+        """Whether it is named like a job log."""
+        return _is_likely(self.file.url)
+
+    @property
     def label(self) -> str:
         """`cluster/job log`, as shown to a user."""
         return f"{self.cluster}/job log"
@@ -62,7 +67,7 @@ def discover_logs(source: str, clusters: tuple[str, ...] = (), *, likely: bool =
         )
     names = _cluster_names(logs)
     missing = sorted(set(clusters) - set(names.values()))
-    if missing:
+    if missing and not likely:
         raise UsageError(
             f"{source} has no job log of {', '.join(missing)}.",
             hint=f"It has {', '.join(sorted(names.values()))}.",

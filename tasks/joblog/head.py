@@ -85,11 +85,13 @@ def recognisable(names: Iterable[str]) -> bool:
 
 def _refuse_other(ref: FileRef, text: bytes) -> None:
     if not text:
-        raise _not_a_log(ref, "has no bytes")
+        raise _not_a_log(ref, "has no bytes", rule="empty-file")
     if text.startswith(_LFS):
-        raise _not_a_log(ref, "is a Git LFS pointer, not the file itself", hint="Fetch it: acmetrace pull.")
+        raise _not_a_log(
+            ref, "is a Git LFS pointer, not the file", hint="Pull the dataset.", rule="lfs-pointer"
+        )
     if text[:1] == b"<":
-        raise _not_a_log(ref, "is a web page or XML")
+        raise _not_a_log(ref, "is a web page or XML", rule="html-page")
     if b"\0" in text[:4096]:
         raise _not_a_log(ref, "is no text")
 
@@ -177,5 +179,5 @@ def _how_to(there: set[str]) -> str:
     return f"Known are {', '.join(FORMATS)}; one of them can be forced with --format."
 
 
-def _not_a_log(ref: FileRef, what: str, *, hint: str = "") -> NotAJobLog:
-    return NotAJobLog(f"{ref.url} {what}.", hint=hint, rule="not-a-job-log", place=Example(file=ref.url))
+def _not_a_log(ref: FileRef, what: str, *, hint: str = "", rule: str = "not-a-job-log") -> NotAJobLog:
+    return NotAJobLog(f"{ref.url} {what}.", hint=hint, rule=rule, place=Example(file=ref.url))

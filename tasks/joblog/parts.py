@@ -80,7 +80,9 @@ class Columns:
     start: int
 
 
-def read_parts(reader: Reader, columns: Columns, digests: LeafDigests | None = None) -> Iterator[Part]:
+def read_parts(
+    reader: Reader, columns: Columns, digests: LeafDigests | None = None, part_bytes: int = PART_BYTES
+) -> Iterator[Part]:
     """The rows of an open log, from byte `columns.start` to its end, in order.
 
     Raises:
@@ -89,7 +91,7 @@ def read_parts(reader: Reader, columns: Columns, digests: LeafDigests | None = N
     rest, offset, row = b"", columns.start, 1
     position = 0
     while True:
-        buffer = bytearray(PART_BYTES)
+        buffer = bytearray(part_bytes)
         count = reader.read_into(position, memoryview(buffer))
         piece = memoryview(buffer)[:count]
         if digests is not None:
@@ -97,7 +99,7 @@ def read_parts(reader: Reader, columns: Columns, digests: LeafDigests | None = N
         begin = max(columns.start - position, 0)
         position += count
         rest += bytes(piece[begin:])
-        ended = count < PART_BYTES
+        ended = count < part_bytes
         cut = len(rest) if ended or len(rest) > LONGEST_LINE else rest.rfind(b"\n") + 1
         if cut:
             part, lines = _part(rest[:cut], columns, row, offset)

@@ -65,6 +65,8 @@ def notes_on(record: JobLogRecord, told: ClusterTables | None) -> tuple[str, ...
             f"the published summary counts {known.cpu_jobs:,} CPU and {known.gpu_jobs:,} GPU jobs, "
             f"this log has {record.cpu_jobs:,} and {record.gpu_jobs:,}{missing}"
         )
+    if record.format == "pai":
+        notes.append("times are seconds on a clock of the log's own: dates, hours and months mean nothing")
     if record.format == "kalos":
         notes.append(
             "the log's durations and GPU times hold the queue; cluster_summary.csv and the measure duration "

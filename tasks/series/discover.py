@@ -18,6 +18,8 @@ from tasks.storage.source import FileRef, stat_file
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 _RELEASED = ("data/utilization", "utilization")
+# Job logs in Helios' layout, which `tasks.joblog` reads.
+_JOB_LOGS = ("cluster_log.", "cluster_gpu_number.")
 _PART = re.compile(r"^(?P<metric>.+?)-(?P<part>\d{4}(?:-\d{2}){0,2})$")
 
 
@@ -102,7 +104,11 @@ def _subfolders(url: str) -> list[tuple[str, list[str]]]:
 
 
 def _files(url: str) -> list[str]:
-    return [entry.url for entry in entries(url) if not entry.folder and entry.name.endswith(SUFFIXES)]
+    return [
+        entry.url
+        for entry in entries(url)
+        if not entry.folder and entry.name.endswith(SUFFIXES) and not entry.name.startswith(_JOB_LOGS)
+    ]
 
 
 def _series_of(urls: list[str]) -> list[tuple[str, list[str]]]:

@@ -15,7 +15,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -115,7 +115,8 @@ def growing_file(root: str | Path, relative: str) -> Iterator[Growing]:
     except OSError as error:
         raise _unwritable(target, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # where it could not be made, it is not there either
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -270,7 +271,8 @@ def _replace(target: Path, data: bytes) -> None:
                 file.write(data)
             os.replace(temporary, target)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise _unwritable(target, error) from error
