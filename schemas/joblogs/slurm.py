@@ -34,7 +34,7 @@ class SacctLog(pa.DataFrameModel):
     Partition: Series[str] = cell("partition", becomes="vc")
     JobName: Series[str] = cell("name of the job")
     Account: Series[str] = cell("account")
-    QOS: Series[str] = cell("quality of service", becomes="type")
+    QOS: Series[str] = cell("quality of service")
     State: Series[str] = cell("state; a cancelled job also names who did it", becomes="raw_state")
     Submit: Series[Time] = time("when it was submitted", becomes="submit")
     Eligible: Series[Time] = time("when it might have begun", becomes="")

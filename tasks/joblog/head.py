@@ -99,8 +99,8 @@ def _refuse_other(ref: FileRef, text: bytes) -> None:
 def _json_head(ref: FileRef, text: bytes, wanted: str | None) -> LogHead:
     kind = FORMATS["philly-json"]
     known = all(f'"{key}"'.encode() in text for key in kind.needed)
-    if not known or wanted not in (None, kind.name):
-        raise _not_a_log(ref, f"is JSON, but not {kind.title}: it has not {', '.join(sorted(kind.needed))}")
+    if wanted != kind.name and (not known or wanted is not None):
+        raise _not_a_log(ref, f"is JSON, but not {kind.title}: it has no {', '.join(sorted(kind.needed))}")
     return LogHead(kind, Columns((), "", 0), json=True)
 
 
