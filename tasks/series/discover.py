@@ -18,8 +18,8 @@ from tasks.storage.source import FileRef, stat_file
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 _RELEASED = ("data/utilization", "utilization")
-# Job logs in Helios' layout, which `tasks.joblog` reads.
-_JOB_LOGS = ("cluster_log.", "cluster_gpu_number.")
+# Job logs by the names they are released under; `tasks.joblog` reads them.
+_JOB_LOGS = ("trace_", "cluster_log.", "cluster_gpu_number.")
 _PART = re.compile(r"^(?P<metric>.+?)-(?P<part>\d{4}(?:-\d{2}){0,2})$")
 
 
