@@ -27,10 +27,8 @@ def final_status(jobs: pd.DataFrame) -> pd.DataFrame:
     Source: Hu et al., SC '21, final status of jobs and of GPU time; a job that is neither
     completed nor cancelled counts as failed there.
     """
-    known = jobs["state"].notna().to_numpy()
-    gpu, cpu = known & gpu_jobs(jobs), known & cpu_jobs(jobs)
-    size = np.searchsorted(CLASS_LIMITS, numbers(jobs["gpu_num"]))
-    groups = {ALL_GPU_JOBS: gpu, CPU_JOBS: cpu} | {
+    gpu, size = gpu_jobs(jobs), np.searchsorted(CLASS_LIMITS, numbers(jobs["gpu_num"]))
+    groups = {ALL_GPU_JOBS: gpu, CPU_JOBS: cpu_jobs(jobs)} | {
         name: gpu & (size == place) for place, name in enumerate(CLASSES)
     }
     table = pd.DataFrame(

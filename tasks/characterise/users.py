@@ -41,7 +41,7 @@ def cluster_user(jobs: pd.DataFrame) -> pd.DataFrame:
     jobs = jobs[jobs["user"].notna().to_numpy()]
     gpu, cpu = gpu_jobs(jobs), cpu_jobs(jobs)
     table = _measures(jobs)
-    users = table.groupby("user", observed=True).size().index
+    users = pd.Index(table["user"].unique().astype("str"))
     of_all = _statistics(table, users)
     of_gpu, of_cpu = _statistics(table[gpu], users), _statistics(table[cpu], users)
     lists = {"": _vcs(jobs, users), "_gpu": _vcs(jobs[gpu], users)}
@@ -129,7 +129,7 @@ def _measures(jobs: pd.DataFrame) -> pd.DataFrame:
     run, wait, cpus = (numbers(jobs[name]) for name in ("run_s", "wait_s", "cpu_num"))
     return pd.DataFrame(
         {
-            "user": jobs["user"].astype("category").to_numpy(),
+            "user": jobs["user"].astype("category").array,
             "run": run,
             "pend": wait,
             "gpu_num": numbers(jobs["gpu_num"]),
