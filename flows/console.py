@@ -26,7 +26,7 @@ from rich.text import Text
 from schemas.cleaning import CleanedSeries
 from schemas.convert import ConvertedSeries
 from schemas.findings import Finding, Severity
-from schemas.jobs import JobLogRecord
+from schemas.job_records import JobLogRecord
 from schemas.series import SeriesRecord
 from tasks.progress import Reading
 

@@ -10,7 +10,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.errors import SourceError
-from schemas.jobs import JobLogRecord, JobsManifest
+from schemas.job_records import JobLogRecord, JobsManifest
 from tasks.artifacts import findings_table, jobs_table, output_links
 from tasks.joblog.discover import LogFile, discover_logs
 from tasks.joblog.read import MOST_BAD_SHARE, LogOptions

@@ -2,29 +2,22 @@
 
 `Jobs` names the columns, their units and meanings. What the logs themselves look
 like stands in `schemas.joblogs`, what may be wrong with them in
-`schemas.findings`; how one becomes the other is in `tasks.joblog`.
+`schemas.findings`, what became of one in `schemas.job_records`; how a log becomes the
+table is in `tasks.joblog`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import pandas as pd
 import pandera.pandas as pa
 from pandera.engines.pandas_engine import DateTime
 from pandera.typing import Series
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
-
-from schemas.findings import Finding, Severity, Verdict
-from schemas.manifest import InputFile, OutputFile
 
 State = Literal["COMPLETED", "CANCELLED", "FAILED"]
 COMPLETED, CANCELLED, FAILED = STATES = ("COMPLETED", "CANCELLED", "FAILED")
 SECONDS: Final = "s"
-
-JOBS_FOLDER: Final = "jobs"
-JOBS_MANIFEST_NAME: Final = "jobs/manifest.json"
 
 
 def _text(description: str, *, nullable: bool = True) -> Any:
@@ -81,69 +74,3 @@ class Quota(pa.DataFrameModel):
     class Config:
         strict = True
         ordered = True
-
-
-class AuditLine(BaseModel):
-    """What was done to how many rows of a log. With `left_out` they are not in the table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rule: str
-    severity: Severity
-    rows: int = Field(ge=0)
-    left_out: bool = False
-    treatment: str
-
-
-class JobLogRecord(BaseModel):
-    """One log and what became of it.
-
-    `rows` were read, `jobs` of them are in the table; `audit` accounts for each of the
-    others and for what was done to those. Times without a zone were read in `timezone`,
-    in which local hours and days are counted, too.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cluster: str
-    format: str
-    timezone: str
-    verdict: Verdict
-    inputs: tuple[InputFile, ...]
-    rows: int = Field(ge=0)
-    jobs: int = Field(ge=0)
-    gpu_jobs: int = Field(default=0, ge=0)
-    cpu_jobs: int = Field(default=0, ge=0)
-    first_submit: AwareDatetime | None = None
-    last_submit: AwareDatetime | None = None
-    last_end: AwareDatetime | None = None
-    raw_states: Mapping[str, int] = Field(default_factory=dict)
-    types: Mapping[str, int] = Field(default_factory=dict)
-    audit: tuple[AuditLine, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    table: OutputFile | None = None
-
-    @property
-    def left_out(self) -> int:
-        """Rows that are not in the table."""
-        return sum(line.rows for line in self.audit if line.left_out)
-
-
-class JobsManifest(BaseModel):
-    """Everything needed to trace a number of `jobs/` back to bytes, rule and code version; written last.
-
-    `skipped` files are no job logs, with the reason; `notes` say of a cluster what a reader must know.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: Literal[1] = 1
-    code_version: str
-    source: str
-    parameters: dict[str, object]
-    started: AwareDatetime
-    finished: AwareDatetime
-    logs: tuple[JobLogRecord, ...]
-    skipped: Mapping[str, str] = Field(default_factory=dict)
-    notes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    outputs: tuple[OutputFile, ...]

@@ -22,7 +22,7 @@ from prefect.context import get_run_context
 from prefect.exceptions import MissingContextError
 
 from schemas.findings import Finding
-from schemas.jobs import JobLogRecord
+from schemas.job_records import JobLogRecord
 from schemas.series import SeriesRecord
 from tasks.progress import Reading
 from tasks.storage.source import is_local

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from schemas.characterisation import CLUSTER_TABLES, JOB_TABLES
 from schemas.errors import IncompleteRun, NotAJobLog
 from schemas.findings import JOB_RULES, RULES, Finding
-from schemas.jobs import JobLogRecord, JobsManifest
+from schemas.job_records import JobLogRecord, JobsManifest
 from schemas.manifest import InputFile, OutputFile
 from schemas.published.clusters import PUBLISHED_CLUSTERS
 from schemas.version import code_version
@@ -147,9 +147,7 @@ class JobWork:
             timezone=setting.timezone,
             gpus=setting.gpus,
             quota=None if log.quota is None else [log.quota.url, log.quota.size, log.quota.version],
-            telemetry=None
-            if told is None
-            else [told.hourly.to_json(), told.interval_s],
+            telemetry=None if told is None else [told.hourly.to_json(date_format="iso"), told.interval_s],
             code=code_digest(whole=True),
         )
 

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from schemas.cleaning import CleanedSeries
 from schemas.convert import ConvertedSeries
-from schemas.jobs import JobLogRecord
+from schemas.job_records import JobLogRecord
 from schemas.series import SeriesRecord
 
 

@@ -92,7 +92,7 @@ def jobs(
         print_json(jobs_as_json(result))
     elif not talk.quiet:
         print_jobs(result, talk.verbosity)
-        say(f"Next: acmetrace jobs export {shlex.quote(out)} --format csv --to jobs.csv")
+        say(f"Next: acmetrace show {shlex.quote(out)}")
     return INPUT_FAILED if result.failed else OK
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.findings import EXAMPLES_KEPT, JOB_RULES, LEFT_OUT, Example, Finding
-from schemas.jobs import AuditLine
+from schemas.job_records import AuditLine
 
 Place = Callable[[int], int | None]
 

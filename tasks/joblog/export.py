@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.errors import UsageError
-from schemas.jobs import JobLogRecord
+from schemas.job_records import JobLogRecord
 from schemas.manifest import OutputFile
 from tasks.joblog.forms import destination, export_csv, export_helios, export_parquet
 from tasks.joblog.swf import export_swf

@@ -14,7 +14,8 @@ from pandera.errors import SchemaError, SchemaErrors
 
 from schemas.errors import AcmetraceError
 from schemas.findings import JOB_RULES
-from schemas.jobs import JobLogRecord, Jobs
+from schemas.job_records import JobLogRecord
+from schemas.jobs import Jobs
 from schemas.manifest import InputFile, OutputFile
 from tasks.joblog import philly, slurm
 from tasks.joblog.audit import Audit

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from schemas.characterisation import CLUSTER_TABLES, JOB_TABLES
+from schemas.job_records import JobLogRecord
 from schemas.joblogs.helios import HELIOS_CLUSTERS
-from schemas.jobs import JobLogRecord
 from schemas.published.clusters import PUBLISHED_CLUSTERS, title_of
 from tasks.characterise.summary import cluster_summary, pooled, summary_csv
 from tasks.joblog.schema import load_jobs

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from schemas.errors import IncompleteRun, UsageError
-from schemas.jobs import JOBS_MANIFEST_NAME, JobsManifest
+from schemas.job_records import JOBS_MANIFEST_NAME, JobsManifest
 from schemas.manifest import OutputFile
 from tasks.storage.names import check_relative
 from tasks.storage.publish import read_bytes, remove, remove_stale_temporaries, write_bytes

@@ -15,7 +15,7 @@ from flows.jobs import JobsResult, JobsSettings, jobs
 from flows.pipeline import pipeline
 from flows.settings import RunSettings
 from schemas.errors import IncompleteRun, SourceError, UsageError
-from schemas.jobs import JobsManifest
+from schemas.job_records import JobsManifest
 from tasks.outputs.jobs import read_jobs
 from tasks.progress import Reading, Silent
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 from hypothesis import strategies as st
 
-from schemas.jobs import JobLogRecord
+from schemas.job_records import JobLogRecord
 from tasks.joblog.read import LogOptions, read_log
 from tasks.joblog.schema import load_jobs
 from tasks.storage.source import stat_file
