@@ -38,7 +38,7 @@ def show(
             raise
         rows = []
     if talk.json:
-        print_json([*rows, *({"job_log": True, **log} for log in logs)])
+        print_json([*rows, *({"series": "job log", "metric": "job log", **log} for log in logs)])
     elif rows:
         out.print(run_table(rows, out.width))
     if logs and not talk.json:

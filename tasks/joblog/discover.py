@@ -57,7 +57,8 @@ def discover_logs(source: str, clusters: tuple[str, ...] = (), *, likely: bool =
     kind = kind_of(source)
     if kind == "nothing":
         raise SourceError(f"There is nothing at {source}.", hint="Check the path.")
-    urls = [source] if kind == "file" else [url for url in _files(source, 1) if not likely or _is_likely(url)]
+    there = [source] if kind == "file" else _files(source, 1)
+    urls = [url for url in there if not likely or _is_likely(url)]
     quotas = [url for url in urls if _QUOTA.fullmatch(_name(url))]
     logs = [url for url in urls if url not in quotas]
     if not logs and not likely:
