@@ -37,7 +37,8 @@ class Metric(BaseModel):
     `scale` is what the raw sensor value was multiplied by before release.
     `decimals` is the largest number of decimals a released value has, or None
     where values are not rounded. `low` and `high` bound what is physically
-    possible, both ends included; a value outside is reported, never clipped.
+    possible, both ends included; a value outside is reported, never clipped. A
+    `latched` gauge keeps its last value until it is cleared: changes count, not samples.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,6 +54,7 @@ class Metric(BaseModel):
     low: float | None = None
     high: float | None = None
     interval_s: float | None = Field(default=None, gt=0)
+    latched: bool = False
     # How a metric is exported says nothing about a file: records and their schema are without it.
     prometheus: SkipJsonSchema[PrometheusQuery | None] = Field(default=None, exclude=True)
 
@@ -80,6 +82,7 @@ def _dcgm(
     *,
     scale: float = 1.0,
     decimals: int = 0,
+    latched: bool = False,
 ) -> Metric:
     return Metric(
         name=name,
@@ -93,6 +96,7 @@ def _dcgm(
         low=low,
         high=high,
         interval_s=15.0,
+        latched=latched,
         prometheus=PrometheusQuery(query=field, entity=GPU_ENTITY),
     )
 
@@ -144,6 +148,7 @@ _ENTRIES = (
         "code",
         0,
         1000,
+        latched=True,
     ),
     _dcgm("GPU_TEMP", "DCGM_FI_DEV_GPU_TEMP", "core temperature", "°C", 1, 110),
     _dcgm("MEMORY_TEMP", "DCGM_FI_DEV_MEMORY_TEMP", "memory temperature", "°C", 1, 120),

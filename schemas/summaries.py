@@ -66,6 +66,32 @@ class Entities(pa.DataFrameModel):
         ordered = True
 
 
+class Episodes(pa.DataFrameModel):
+    """When a latched gauge, as XID_ERRORS, held a value other than zero; `summaries/episodes.parquet`.
+
+    The same value again within 30 s is the same episode. Where an entity had the value at its
+    first sample, nobody saw the onset.
+    """
+
+    cluster: Series[str] = _column(_CLUSTER)
+    metric: Series[str] = _column(_METRIC)
+    entity: Series[str] = _column("name of the column: a GPU as <node>-<index>, or a node")
+    node: Series[str] = _column("node the entity belongs to")
+    value: Series[float] = _column("the value: an XID code", OF_THE_METRIC)
+    onset: Series[DateTime] = pa.Field(
+        dtype_kwargs={"unit": "ms", "tz": "UTC"}, description="first sample that has it, UTC"
+    )
+    end: Series[DateTime] = pa.Field(
+        dtype_kwargs={"unit": "ms", "tz": "UTC"}, description="last sample that has it, UTC"
+    )
+    samples: Series[int] = _column("samples that have it", low=1)
+    onset_seen: Series[bool] = _column("whether a sample with another value was before it")
+
+    class Config:
+        strict = True
+        ordered = True
+
+
 class Hourly(pa.DataFrameModel):
     """Statistics of each hour, all entities of a metric together; `summaries/hourly.parquet`."""
 

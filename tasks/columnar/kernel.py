@@ -12,6 +12,7 @@ from tasks.series.clock import read_time
 from tasks.series.counting import add_fixed, compare_rows, count_general, count_row, flush_hour
 from tasks.series.floats import HARD, OK, parse_float, parse_plain
 from tasks.series.kernel import DONE, FULL, fixed_range
+from tasks.series.latched import note_runs
 from tasks.series.places import note
 from tasks.series.registers import (
     ADDED,
@@ -30,6 +31,7 @@ from tasks.series.registers import (
     PREVIOUS_MS,
     REALS,
     ROWS,
+    RUNS,
     STAGED,
     STAMP_ROOM,
     STAMPS,
@@ -62,6 +64,8 @@ def count_rows(
     low, high = fixed_range(p)
     for i in range(start, len(times)):
         full = r.at[STAMPS] == STAMP_ROOM or r.at[HOURS] >= HOUR_ROOM - 1
+        if p.latched:
+            full |= r.at[RUNS] + p.columns > len(r.runs)
         if full or r.at[REALS] + p.columns > len(r.real_values) or r.at[ADDED] >= HEADROOM:
             return i, FULL
         ms = times[i]
@@ -120,6 +124,8 @@ def count_rows(
         add_fixed(staged, r.filled, r.zero, r.total, r.least, r.most)
         if general:
             count_general(p, r, staged, window)
+        if p.latched:
+            r.at[RUNS] = note_runs(staged, ms, r.run_now, r.runs, r.at[RUNS])
         if odd:
             for c in range(p.columns):
                 cell = staged[c]

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from pandera.errors import SchemaError, SchemaErrors
 
 from schemas.errors import AcmetraceError
-from schemas.summaries import Curves, Entities, Hourly
+from schemas.summaries import Curves, Entities, Episodes, Hourly
 from tasks.outputs.pickles import curves_by_key
 from tasks.series.summary import Curve, SeriesSummary
 
@@ -31,6 +31,7 @@ TABLES: Mapping[str, Model] = MappingProxyType(
         "summaries/curves.parquet": Curves,
         "summaries/entities.parquet": Entities,
         "summaries/hourly.parquet": Hourly,
+        "summaries/episodes.parquet": Episodes,
     }
 )
 _ORDER: Mapping[Model, list[str]] = MappingProxyType(
@@ -38,19 +39,21 @@ _ORDER: Mapping[Model, list[str]] = MappingProxyType(
         Curves: ["cluster", "metric", "period", "level_pct"],
         Entities: ["cluster", "metric", "entity"],
         Hourly: ["cluster", "metric", "hour"],
+        Episodes: ["cluster", "metric", "onset", "entity"],
     }
 )
 _ARROW_TYPES: Mapping[str, pyarrow.DataType] = MappingProxyType(
     {
         "int64": pyarrow.int64(),
         "float64": pyarrow.float64(),
+        "bool": pyarrow.bool_(),
         "datetime64[ms, UTC]": pyarrow.timestamp("ms", tz="UTC"),
     }
 )
 
 
 def build_tables(summaries: Iterable[SeriesSummary]) -> dict[str, bytes]:
-    """The three summary tables by their path in the output folder; empty where nothing was summarised.
+    """The summary tables by their path in the output folder; empty where nothing was summarised.
 
     Raises:
         UsageError: two series give the same curve.
@@ -61,6 +64,7 @@ def build_tables(summaries: Iterable[SeriesSummary]) -> dict[str, bytes]:
         Curves: _curve_rows(curve for summary in ordered for curve in summary.curves),
         Entities: _rows(Entities, [summary.entities for summary in ordered]),
         Hourly: _rows(Hourly, [summary.hourly for summary in ordered]),
+        Episodes: _rows(Episodes, [summary.episodes for summary in ordered]),
     }
     units = _units(ordered)
     return {path: parquet_bytes(model, frames[model], units) for path, model in TABLES.items()}

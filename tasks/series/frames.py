@@ -1,6 +1,6 @@
 """Statistics of groups as rows of the entities and hourly tables.
 
-Columns and units are those of `schemas.summaries.Entities` and `Hourly`.
+Columns and units are those of `schemas.summaries.Entities`, `Hourly` and `Episodes`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pandas as pd
 from schemas.metrics import Metric
 from schemas.series import node_of
 from tasks.series.counts import FloatArray
+from tasks.series.latched import Runs
 from tasks.series.tally import GroupStats
 
 _EXACT = 1 << 53
@@ -63,5 +64,24 @@ def hour_frame(cluster: str, metric: Metric, groups: GroupStats, decimals: int) 
             "mean": means(groups, decimals),
             "min": groups.least,
             "max": groups.most,
+        }
+    )
+
+
+def episode_frame(cluster: str, metric: Metric, runs: Runs, decimals: int) -> pd.DataFrame:
+    """One row an episode of a latched gauge; none of another."""
+    found = runs.episodes()
+    names = runs.entities[found[:, 0]].astype(str)
+    return pd.DataFrame(
+        {
+            "cluster": cluster,
+            "metric": metric.name,
+            "entity": names,
+            "node": [node_of(str(name), metric.entity) for name in names],
+            "value": found[:, 1] / 10.0**decimals,
+            "onset": pd.to_datetime(found[:, 2], unit="ms", utc=True).as_unit("ms"),
+            "end": pd.to_datetime(found[:, 3], unit="ms", utc=True).as_unit("ms"),
+            "samples": found[:, 4],
+            "onset_seen": found[:, 5] == 0,
         }
     )

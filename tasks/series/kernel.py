@@ -17,6 +17,7 @@ from schemas.findings import EXAMPLES_KEPT
 from tasks.series.cells import BAD, GENERAL, NEWLINE, RETURN, cell_bounds
 from tasks.series.clock import read_time
 from tasks.series.counting import add_fixed, compare_rows, count_general, count_row, flush_hour
+from tasks.series.latched import note_runs
 from tasks.series.places import note
 from tasks.series.registers import (
     ADDED,
@@ -36,6 +37,7 @@ from tasks.series.registers import (
     RAGGED_ROW,
     REALS,
     ROWS,
+    RUNS,
     STAGED,
     STAMP_ROOM,
     STAMPS,
@@ -128,6 +130,8 @@ def scan_lines(
     most = min(high, p.span - 1)
     while place < stop:
         full = r.at[STAMPS] == STAMP_ROOM or r.at[HOURS] >= HOUR_ROOM - 1
+        if p.latched:
+            full |= r.at[RUNS] + p.columns > len(r.runs)
         if full or r.at[REALS] + p.columns > len(r.real_values) or r.at[ADDED] >= HEADROOM:
             return place, FULL
         line = place
@@ -191,6 +195,8 @@ def scan_lines(
         add_fixed(staged, r.filled, r.zero, r.total, r.least, r.most)
         if general:
             count_general(p, r, staged, window)
+        if p.latched:
+            r.at[RUNS] = note_runs(staged, ms, r.run_now, r.runs, r.at[RUNS])
         if odd or low > 0:
             _note_cells(buf, line, staged, p, r, low, high)
         r.at[PREVIOUS_MS] = ms

@@ -14,14 +14,28 @@ from numpy.typing import NDArray
 from schemas.findings import EXAMPLES_KEPT
 from tasks.series.cells import STAGES
 from tasks.series.clock import ZONE_CODES
+from tasks.series.latched import FIELDS
 from tasks.series.rows import ROOM
 from tasks.series.sums import LIMBS
 
 # Places in `Registers.at`.
-LINES, ROWS, OUTSIDE, HOUR, PREVIOUS_MS, STAMPS, REALS, HOURS, ASKED, ADDED, STYLE, STAGED, UNFLUSHED = range(
-    13
-)
-_PLACES = 13
+(
+    LINES,
+    ROWS,
+    OUTSIDE,
+    HOUR,
+    PREVIOUS_MS,
+    STAMPS,
+    REALS,
+    HOURS,
+    ASKED,
+    ADDED,
+    STYLE,
+    STAGED,
+    UNFLUSHED,
+    RUNS,
+) = range(14)
+_PLACES = 14
 
 # Kinds of `Registers.events`.
 RAGGED_ROW, BAD_TIME, BAD_CELL, OUT_OF_RANGE, STRAY_ZONE = range(5)
@@ -32,6 +46,7 @@ PEEKED = -1  # the line number of a line that another block counts
 STAMP_ROOM = 1 << 15
 HOUR_ROOM = 1 << 10
 REAL_ROOM = 1 << 20
+RUN_ROOM = 1 << 14
 MOST_UNFLUSHED = 1 << 14  # rows whose fixed-point values surely add up to 32 bits
 HEADROOM = 1 << 29  # additions a superaccumulator takes before it has to be normalised
 
@@ -39,7 +54,8 @@ HEADROOM = 1 << 29  # additions a superaccumulator takes before it has to be nor
 class Params(NamedTuple):
     """What a scan of a series needs to know; times in UTC ms, ranges inclusive.
 
-    With a `sieve` only values that it lets pass are handed on, and none is added to sums.
+    With a `sieve` only values that it lets pass are handed on, and none is added to sums. Of a
+    `latched` gauge the runs of equal values are noted.
     """
 
     columns: int
@@ -57,6 +73,7 @@ class Params(NamedTuple):
     window_until: NDArray[np.int64]
     sieve: NDArray[np.bool_]
     sieve_shift: int
+    latched: bool
 
 
 class Registers(NamedTuple):
@@ -92,6 +109,8 @@ class Registers(NamedTuple):
     stamps: NDArray[np.int64]  # a row of (ms, step from the line before, line, offset) each
     real_values: NDArray[np.float64]
     real_windows: NDArray[np.int8]
+    run_now: NDArray[np.int64]  # of a latched gauge: value, first and last time, samples of each column
+    runs: NDArray[np.int64]
     zones: NDArray[np.int64]
     events: NDArray[np.int64]
     places: NDArray[np.int64]
@@ -142,6 +161,8 @@ def new_registers(params: Params) -> Registers:
         stamps=np.zeros((STAMP_ROOM, 4), np.int64),
         real_values=np.zeros(max(REAL_ROOM, n), np.float64),
         real_windows=np.zeros(max(REAL_ROOM, n), np.int8),
+        run_now=np.zeros((n if params.latched else 0, 4), np.int64),
+        runs=np.zeros((max(RUN_ROOM, n) if params.latched else 0, FIELDS), np.int64),
         zones=np.zeros(ZONE_CODES, np.int64),
         events=np.zeros(_KINDS, np.int64),
         places=np.zeros((_KINDS, EXAMPLES_KEPT, 3), np.int64),

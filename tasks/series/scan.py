@@ -18,6 +18,7 @@ from tasks.series.cells import BAD, BLANK, STAGES
 from tasks.series.counting import flush_hour
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
 from tasks.series.feed import CHUNK_BYTES, cell_text, feed, iso_text
+from tasks.series.latched import Runs
 from tasks.series.registers import NEVER, PEEKED, Params, Registers, new_registers
 from tasks.series.spec import Block, ScanSpec
 from tasks.series.sums import ExactSums, normalise
@@ -69,6 +70,7 @@ class BlockScan:
         self.cells_unfolded = 0
         self.steps = ValueCounts.empty(spec.limit)
         self.hours = GroupStats.empty("i8")
+        self.runs: list[IntArray] = []
         self.spots: dict[str, Spots] = {}
         self.first_ms: int | None = None
         self.last_ms: int | None = None
@@ -118,6 +120,7 @@ class BlockScan:
             self._fold_histogram()
         self._fold_reals()
         self._fold_hours()
+        self._fold_runs()
         if r.at[registers.ADDED] >= registers.HEADROOM:
             normalise(r.limbs)
             normalise(r.sum_limbs)
@@ -229,6 +232,19 @@ class BlockScan:
         r.hour_limbs[:n] = 0
         r.at[registers.HOURS] = 0
 
+    def _fold_runs(self) -> None:
+        r = self.registers
+        if r.at[registers.RUNS]:
+            self.runs.append(r.runs[: r.at[registers.RUNS]].copy())
+            r.at[registers.RUNS] = 0
+
+    def _all_runs(self) -> Runs:
+        """All runs of the block, those that have not ended too."""
+        now = self.registers.run_now
+        columns = np.flatnonzero(now[:, 3])
+        found = np.concatenate([*self.runs, np.column_stack([columns, now[columns]])])
+        return Runs.of_block(self.block.file.url, self.block.start, self.columns, found)
+
     def tally(self) -> Tally:
         """Everything counted in the block."""
         r, p = self.registers, self.params
@@ -266,6 +282,7 @@ class BlockScan:
                 r.sum_changed.T.copy(),
             ),
             hours=self.hours,
+            runs=self._all_runs() if p.latched else Runs.empty(),
             steps=self.steps,
             zones={int(code): int(r.zones[code]) for code in np.flatnonzero(r.zones)},
             spots=self.spots,

@@ -56,6 +56,7 @@ class ScanSpec:
     timezone: str | None = None
     gap_intervals: float = 1.5
     limit: int = DEFAULT_LIMIT
+    latched: bool = False
     ranges: KeyRanges | None = field(default=None)
 
     @property
@@ -83,6 +84,7 @@ class ScanSpec:
             window_until=np.array([w.until_ms for w in self.windows], np.int64),
             sieve=sieve,
             sieve_shift=sieve_shift,
+            latched=self.latched and self.ranges is None,
         )
 
     def key_parts(self) -> dict[str, object]:
@@ -179,6 +181,7 @@ def spec_for(
         windows=windows,
         timezone=timezone,
         gap_intervals=contract.thresholds.gap_intervals,
+        latched=metric.latched,
     )
 
 

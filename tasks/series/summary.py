@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,16 @@ class Curve:
 class SeriesSummary:
     """One series' record, curves, and its rows of the entities and hourly tables.
 
-    `entities` and `hourly` have the columns of `schemas.summaries.Entities` and
-    `Hourly`; with a failed or empty series they and `curves` are empty.
+    `entities`, `hourly` and, of a latched gauge, `episodes` have the columns of
+    `schemas.summaries.Entities`, `Hourly` and `Episodes`; with a failed or empty series
+    they and `curves` are empty.
     """
 
     record: SeriesRecord
     curves: tuple[Curve, ...]
     entities: pd.DataFrame
     hourly: pd.DataFrame
+    episodes: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def described(self) -> SeriesSummary:
         """The same with the curves' facts in the record."""
@@ -79,7 +81,8 @@ class SeriesSummary:
             marks = [[level, value] for level, value in curve.marks.items()]
             facts.append([curve.cluster, curve.metric, curve.period, curve.count, curve.zero_share, marks])
         arrays["curves"] = _text(json.dumps(facts))
-        for name, frame in (("entities", self.entities), ("hourly", self.hourly)):
+        for name in _FRAMES:
+            frame = getattr(self, name)
             if len(frame):
                 arrays[name] = np.frombuffer(frame.to_parquet(index=False), np.uint8)
         target = io.BytesIO()
@@ -108,10 +111,13 @@ class SeriesSummary:
         )
         frames = [
             pd.read_parquet(io.BytesIO(arrays[name].tobytes())) if name in arrays else pd.DataFrame()
-            for name in ("entities", "hourly")
+            for name in _FRAMES
         ]
         record = SeriesRecord.model_validate_json(arrays["record"].tobytes())
-        return cls(record, curves, frames[0], frames[1])
+        return cls(record, curves, *frames)
+
+
+_FRAMES = ("entities", "hourly", "episodes")
 
 
 def pack(summaries: list[SeriesSummary]) -> bytes:

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from schemas.findings import EXAMPLES_KEPT
 from tasks.series.counts import FloatArray, IntArray, ValueCounts
+from tasks.series.latched import Runs
 from tasks.series.sums import ExactSums
 from tasks.storage.digest import joined
 from tasks.storage.source import FileRef
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,10 @@ class Tally:
     """What was counted in some blocks of one series.
 
     `values` holds value counts and `zeros` the number of zeros by window: "" for
-    rows outside every window. `steps` counts the milliseconds between a row and
-    the line before it. `zones` counts rows by zone code. `blocks` has the extent of
-    each block by (file, start), from which row numbers and digests of files follow.
+    rows outside every window. `runs` are those of a latched gauge. `steps` counts the
+    milliseconds between a row and the line before it. `zones` counts rows by zone code.
+    `blocks` has the extent of each block by (file, start), from which row numbers and
+    digests of files follow.
     """
 
     decimals: int = 0
@@ -175,6 +177,7 @@ class Tally:
     zeros: Mapping[str, int] = field(default_factory=dict)
     entities: GroupStats = field(default_factory=lambda: GroupStats.empty("U1"))
     hours: GroupStats = field(default_factory=lambda: GroupStats.empty("i8"))
+    runs: Runs = field(default_factory=Runs.empty)
     steps: ValueCounts = field(default_factory=ValueCounts.empty)
     zones: Mapping[int, int] = field(default_factory=dict)
     spots: Mapping[str, Spots] = field(default_factory=dict)
@@ -231,6 +234,7 @@ class Tally:
             zeros=_merged(self.zeros, other.zeros, int.__add__),
             entities=self.entities.merge(other.entities),
             hours=self.hours.merge(other.hours),
+            runs=self.runs.merge(other.runs),
             steps=self.steps.merge(other.steps),
             zones=_merged(self.zones, other.zones, int.__add__),
             spots=_merged(self.spots, other.spots, Spots.merge),
@@ -271,6 +275,8 @@ class Tally:
                 arrays[f"{prefix}.{name}"] = getattr(group, name)
             for name, array in group.real_total.to_arrays().items():
                 arrays[f"{prefix}.real.{name}"] = array
+        for name, array in self.runs.to_arrays().items():
+            arrays[f"runs.{name}"] = array
         tables = {**{f"values.{name}": table for name, table in self.values.items()}, "steps": self.steps}
         for name, table in tables.items():
             arrays[f"{name}.keys"], arrays[f"{name}.counts"] = table.keys, table.counts
@@ -319,6 +325,7 @@ class Tally:
             steps=tables["steps"],
             entities=group("entities"),
             hours=group("hours"),
+            runs=Runs.from_arrays({name: arrays[f"runs.{name}"] for name in ("files", "entities", "rows")}),
             zeros=meta["zeros"],
             zones={int(code): rows for code, rows in meta["zones"]},
             blocks={

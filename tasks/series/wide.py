@@ -21,7 +21,7 @@ from schemas.version import code_version
 from tasks.series.clock import zone_label
 from tasks.series.curves import curves_of
 from tasks.series.discover import SeriesFiles
-from tasks.series.frames import entity_frame, hour_frame
+from tasks.series.frames import entity_frame, episode_frame, hour_frame
 from tasks.series.head import Head, read_head
 from tasks.series.judge import coverage_share, failure_of, judge, modal_interval_s, verdict_of
 from tasks.series.options import ScanOptions, contract_of
@@ -189,6 +189,7 @@ def summarise_series(
         curves_of(cluster, metric.name, tally, windows, recount),
         entity_frame(cluster, metric, tally.entities, tally.decimals),
         hour_frame(cluster, metric, tally.hours, tally.decimals),
+        episode_frame(cluster, metric, tally.runs, tally.decimals),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -126,7 +127,27 @@ def summaries() -> list[SeriesSummary]:
         _summary("kalos", "FB_USED", samples=(0.0, 40_960.0, 81_920.0)),
         _summary("kalos", "GPU_UTIL", samples=(0.0, 98.0, 98.0, 100.0)),
         _summary("kalos", "disk io/ü", samples=(3.0,)),
+        _faulty("seren"),
     ]
+
+
+def _faulty(cluster: str) -> SeriesSummary:
+    """A latched gauge with two episodes."""
+    times = pd.to_datetime([1_692_084_615_000, 1_692_084_660_000], unit="ms", utc=True).as_unit("ms")
+    episodes = pd.DataFrame(
+        {
+            "cluster": cluster,
+            "metric": "XID_ERRORS",
+            "entity": ["10.0.0.1-0", "10.0.0.1-1"],
+            "node": "10.0.0.1",
+            "value": [43.0, 31.0],
+            "onset": times,
+            "end": times,
+            "samples": [1, 2],
+            "onset_seen": [True, False],
+        }
+    )
+    return replace(_summary(cluster, "XID_ERRORS", samples=(0.0, 43.0)), episodes=episodes)
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import AcmetraceError, UsageError
-from schemas.summaries import OF_THE_METRIC, Curves, Entities, Hourly
+from schemas.summaries import OF_THE_METRIC, Curves, Entities, Episodes, Hourly
 from tasks.outputs.tables import TABLES, build_tables
 from tasks.series.summary import SeriesSummary
 
-CURVES, ENTITIES, HOURLY = TABLES
+CURVES, ENTITIES, HOURLY, EPISODES = TABLES
 
 
 def frame(data: bytes) -> pd.DataFrame:
@@ -36,6 +36,7 @@ def test_the_tables_are_those_of_the_layout(summaries: list[SeriesSummary]) -> N
         "summaries/curves.parquet",
         "summaries/entities.parquet",
         "summaries/hourly.parquet",
+        "summaries/episodes.parquet",
     ]
 
 
@@ -66,7 +67,13 @@ def test_the_same_summaries_give_the_same_bytes_in_any_order(summaries: list[Ser
     for seed in range(3):
         shuffled = random.Random(seed).sample(summaries, len(summaries))
         turned = [
-            replace(s, entities=s.entities[::-1], hourly=s.hourly[::-1], curves=s.curves[::-1])
+            replace(
+                s,
+                entities=s.entities[::-1],
+                hourly=s.hourly[::-1],
+                curves=s.curves[::-1],
+                episodes=s.episodes[::-1],
+            )
             for s in shuffled
         ]
         assert build_tables(turned) == expected
@@ -78,6 +85,7 @@ def test_the_same_summaries_give_the_same_bytes_in_any_order(summaries: list[Ser
         (CURVES, ["cluster", "metric", "period", "level_pct"]),
         (ENTITIES, ["cluster", "metric", "entity"]),
         (HOURLY, ["cluster", "metric", "hour"]),
+        (EPISODES, ["cluster", "metric", "onset", "entity"]),
     ],
 )
 def test_rows_are_sorted(summaries: list[SeriesSummary], path: str, order: list[str]) -> None:
@@ -144,4 +152,4 @@ def test_one_curve_from_two_series_is_refused(make_summary: Callable[..., Series
 
 
 def test_every_model_is_a_table() -> None:
-    assert set(TABLES.values()) == {Curves, Entities, Hourly}
+    assert set(TABLES.values()) == {Curves, Entities, Hourly, Episodes}
