@@ -12,6 +12,8 @@ from schemas.series import Thresholds
 from tasks.series.clock import parse_zone
 from tasks.series.options import ScanOptions
 from tasks.series.spec import parse_instant
+from tasks.telemetry.hours import KG_PER_KWH, PUE
+from tasks.telemetry.tables import Factors
 
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*$", re.IGNORECASE)
 _SMALLEST_BLOCK = 4096
@@ -35,7 +37,8 @@ class RunSettings(BaseModel):
     """What a run reads, where it writes, and how. Times are ISO; a size may be written `64MiB`.
 
     Without `block_bytes` blocks are as large as fits a file and the workers. With `raw`
-    the series are raw exports, which are cleaned while they are counted.
+    the series are raw exports, which are cleaned while they are counted. Energy is multiplied
+    by `pue`, and emissions follow with `kg_per_kwh` (CO2e).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,6 +57,8 @@ class RunSettings(BaseModel):
     raw: bool = False
     catalogue: str | None = None
     thresholds: Thresholds = Thresholds()
+    pue: float = Field(default=PUE, ge=1)
+    kg_per_kwh: float = Field(default=KG_PER_KWH, ge=0)
 
     @field_validator("block_bytes", mode="before")
     @classmethod
@@ -79,9 +84,17 @@ class RunSettings(BaseModel):
             raw=self.raw,
         )
 
+    @property
+    def factors(self) -> Factors:
+        """What energy is multiplied by."""
+        return Factors(self.pue, self.kg_per_kwh)
+
     def recorded(self) -> dict[str, Any]:
         """The parameters that go into the manifest: those that decide the numbers."""
         return self.model_dump(
             mode="json",
-            include={"clusters", "metrics", "since", "until", "timezone", "catalogue", "thresholds", "raw"},
+            include={
+                *("clusters", "metrics", "since", "until", "timezone", "catalogue", "thresholds", "raw"),
+                *("pue", "kg_per_kwh"),
+            },
         )

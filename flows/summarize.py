@@ -108,6 +108,7 @@ def summarize(
         settings.recorded(),
         started,
         records_only=judging,
+        factors=settings.factors,
     )
     output_links(settings.out)
     return RunResult(settings.out, records, manifest)

@@ -30,7 +30,13 @@ from tasks.joblog.quota import read_quota
 from tasks.joblog.read import LogOptions, read_log
 from tasks.joblog.schema import load_jobs
 from tasks.outputs.finished import read_run
-from tasks.outputs.job_files import ClusterTables, job_files, notes_on
+from tasks.outputs.job_files import (
+    JOBS_PACKAGE_NAME,
+    ClusterTables,
+    job_files,
+    notes_on,
+    package_bytes,
+)
 from tasks.outputs.jobs import begin_jobs, finish_jobs, seal_jobs
 from tasks.outputs.typed import table_bytes
 from tasks.progress import Reading
@@ -249,6 +255,8 @@ def _publish(out: str, content: Any) -> JobsManifest:
     told = {cluster: _told(work.store, place) for cluster, place in places.items()}
     tables = tuple(record.table for record in records if record.table is not None)
     files = job_files(out, records, told)
+    described = [*tables, *(OutputFile.of(path, data) for path, data in files.items())]
+    files[JOBS_PACKAGE_NAME] = package_bytes(described, source=work.source)
     outputs = finish_jobs(out, files, tables, begin_jobs(out, (table.path for table in tables)))
     notes = {record.cluster: notes_on(record, told.get(record.cluster)) for record in records}
     manifest = JobsManifest(

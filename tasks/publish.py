@@ -16,6 +16,7 @@ from tasks.outputs.run import publish_run
 from tasks.series.summary import SeriesSummary
 from tasks.storage.source import is_local, local_path
 from tasks.summarize import SeriesGroup
+from tasks.telemetry.tables import Factors
 
 
 @task(name="publish", task_run_name="publish {out}", cache_policy=NO_CACHE, persist_result=False)
@@ -26,6 +27,7 @@ def _publish(
     parameters: dict[str, Any],
     started: datetime,
     records_only: bool,
+    factors: Factors,
 ) -> RunManifest:
     root = _root_of(source)
     summaries: Sequence[SeriesSummary]
@@ -53,6 +55,7 @@ def _publish(
         parameters=parameters,
         started=started,
         records_only=records_only,
+        factors=factors,
     )
 
 
@@ -98,10 +101,11 @@ def publish(
     started: datetime,
     *,
     records_only: bool = False,
+    factors: Factors = Factors(),
 ) -> RunManifest:
     """Write all outputs of a run to `out`, or its records only, with the files of `groups` as its inputs.
 
     Raises:
         UsageError, ReadFailed: as `publish_run`.
     """
-    return _publish(out, quote((summaries, groups)), source, parameters, started, records_only)
+    return _publish(out, quote((summaries, groups)), source, parameters, started, records_only, factors)

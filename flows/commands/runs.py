@@ -46,6 +46,10 @@ class Scan:
     """Share of filled cells below which coverage is called low (0.5)."""
     gap_intervals: Annotated[float, Parameter(group=_SCAN)] = 1.5
     """Sampling intervals from which on a step is a gap (1.5)."""
+    pue: Annotated[float, Parameter(group=_SCAN)] = 1.25
+    """Power usage effectiveness of the data centre, for its energy (1.25)."""
+    kg_per_kwh: Annotated[float, Parameter(group=_SCAN)] = 0.478
+    """Emission factor of its electricity, kg CO2e a kWh (0.478)."""
     workers: Annotated[int | None, Parameter(group=_SCAN)] = None
     """Threads to scan with; all cores by default."""
     scheduler: Annotated[str | None, Parameter(group=_SCAN)] = None
@@ -77,6 +81,8 @@ class Scan:
                     low_coverage_share=self.min_coverage,
                     gap_intervals=self.gap_intervals,
                 ),
+                pue=self.pue,
+                kg_per_kwh=self.kg_per_kwh,
                 workers=self.workers,
                 scheduler=self.scheduler,
                 block_bytes=self.block_size,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,14 +14,33 @@ import pyarrow.parquet
 from schemas.characterisation import CLUSTER_TABLES, JOB_TABLES
 from schemas.job_records import JobLogRecord
 from schemas.joblogs.helios import HELIOS_CLUSTERS
+from schemas.jobs import Jobs
+from schemas.manifest import OutputFile
 from schemas.published.clusters import PUBLISHED_CLUSTERS, title_of
 from tasks.characterise.summary import cluster_summary, pooled, summary_csv
 from tasks.joblog.schema import load_jobs
-from tasks.outputs.typed import arrow_schema, table_bytes
+from tasks.outputs.package import Package, data_package
+from tasks.outputs.typed import Model, arrow_schema, table_bytes
 from tasks.storage.names import safe_name
 
 _POOLED = ("state", "gpu_num", "run_s", "wait_s", "released_duration_s", "released_queue_s")
 _AUDIT = "audit"
+JOBS_PACKAGE_NAME = "jobs/datapackage.json"
+
+
+def _model_of(path: str) -> Model | None:
+    """The contract of a table, by its file or by the folder of its kind."""
+    kind = path.split("/")[1].removesuffix(".parquet")
+    return Jobs if kind == "table" else {**JOB_TABLES, **CLUSTER_TABLES}.get(kind)
+
+
+_PACKAGE = Package(
+    name="acmetrace-jobs",
+    title="Jobs of GPU clusters and what they say",
+    description="Job logs as one canonical table a cluster, and their characterisation.",
+    folder="jobs/",
+    model_of=_model_of,
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +71,12 @@ def job_files(
             if name in found.tables:
                 files[f"jobs/{name}/{safe_name(cluster)}.parquet"] = found.tables[name]
     return files
+
+
+def package_bytes(outputs: Sequence[OutputFile], *, source: str) -> bytes:
+    """The content of `jobs/datapackage.json`, which describes the tables among `outputs`."""
+    content = data_package(outputs, source=source, package=_PACKAGE)
+    return json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def notes_on(record: JobLogRecord, told: ClusterTables | None) -> tuple[str, ...]:

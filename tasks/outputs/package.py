@@ -9,7 +9,8 @@ data packages take JSON for tables. They have JSON Schemas, made from their mode
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,7 +18,8 @@ from pydantic import BaseModel
 from schemas.findings import Finding
 from schemas.manifest import OutputFile, RunManifest
 from schemas.series import SeriesRecord
-from tasks.outputs.tables import TABLES, Model
+from tasks.outputs.tables import TABLES
+from tasks.outputs.typed import Model
 
 PACKAGE_NAME = "datapackage.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -36,25 +38,49 @@ _FIELD_TYPES = {
     "string": "string",
     "int64": "integer",
     "float64": "number",
+    "Int64": "integer",
+    "bool": "boolean",
     "datetime64[ms, UTC]": "datetime",
 }
 
 
-def data_package(outputs: Iterable[OutputFile], *, source: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Package:
+    """What a data package is called, the folder it stands in, and the models of its tables by path."""
+
+    name: str
+    title: str
+    description: str
+    folder: str
+    model_of: Callable[[str], Model | None]
+
+
+SUMMARIES = Package(
+    name="acmetrace-summaries",
+    title="Distributions of GPU-cluster telemetry",
+    description="Quantile curves, statistics of each entity and hour, and pickles of the curves.",
+    folder="",
+    model_of=TABLES.get,
+)
+
+
+def data_package(
+    outputs: Iterable[OutputFile], *, source: str, package: Package = SUMMARIES
+) -> dict[str, Any]:
     """The content of `datapackage.json`: a resource for each data file among `outputs`, by path.
 
     It holds no time and no version, so that equal data gives an equal package; those are in the manifest.
     """
     data = [output for output in outputs if _suffix(output.path) in _MEDIA]
     ordered = sorted(data, key=lambda output: output.path)
-    names = _resource_names([output.path for output in ordered])
+    names = _resource_names([output.path.removeprefix(package.folder) for output in ordered])
     return {
         "profile": "data-package",
-        "name": "acmetrace-summaries",
-        "title": "Distributions of GPU-cluster telemetry",
-        "description": "Quantile curves, statistics of each entity and hour, and pickles of the curves.",
+        "name": package.name,
+        "title": package.title,
+        "description": package.description,
         "sources": [{"title": source}],
-        "resources": [_resource(name, output) for name, output in zip(names, ordered, strict=True)],
+        "resources": [_resource(name, output, package) for name, output in zip(names, ordered, strict=True)],
     }
 
 
@@ -71,13 +97,13 @@ def table_schema(model: Model) -> dict[str, Any]:
     return {"fields": [_field(name, column) for name, column in model.to_schema().columns.items()]}
 
 
-def _resource(name: str, output: OutputFile) -> dict[str, Any]:
+def _resource(name: str, output: OutputFile, package: Package) -> dict[str, Any]:
     suffix = _suffix(output.path)
     mediatype, encoding = _MEDIA[suffix]
     resource: dict[str, Any] = {
         "profile": "data-resource",
         "name": name,
-        "path": output.path,
+        "path": output.path.removeprefix(package.folder),
         "format": suffix,
         "mediatype": mediatype,
         "bytes": output.size,
@@ -85,7 +111,7 @@ def _resource(name: str, output: OutputFile) -> dict[str, Any]:
     }
     if encoding:
         resource["encoding"] = encoding
-    model = TABLES.get(output.path)
+    model = package.model_of(output.path)
     if model:
         resource["description"] = str(model.__doc__)
         resource["schema"] = table_schema(model)

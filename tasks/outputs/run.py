@@ -31,6 +31,7 @@ from tasks.outputs.tables import build_tables
 from tasks.series.summary import SeriesSummary
 from tasks.storage.names import check_relative, safe_name
 from tasks.storage.publish import read_bytes, remove, remove_stale_temporaries, write_bytes
+from tasks.telemetry.tables import Factors
 
 SeriesKey = tuple[str, str]
 
@@ -46,6 +47,7 @@ def publish_run(
     parameters: dict[str, Any],
     started: datetime,
     records_only: bool = False,
+    factors: Factors = Factors(),
 ) -> RunManifest:
     """Write all outputs of the summaries to the folder or URL `out`, the manifest last; the manifest.
 
@@ -62,7 +64,7 @@ def publish_run(
     kept_parameters = _as_json(parameters)
     pickles = [] if records_only else build_pickles(curve for summary in ordered for curve in summary.curves)
     entries = tuple(_entry(summary.record, inputs) for summary in ordered)
-    files = _records(ordered, entries) if records_only else _files(ordered, entries, pickles)
+    files = _records(ordered, entries) if records_only else _files(ordered, entries, pickles, factors)
 
     earlier = _earlier_files(out)
     planned = {*files, PACKAGE_NAME}
@@ -93,9 +95,10 @@ def _files(
     summaries: Sequence[SeriesSummary],
     entries: Sequence[SeriesEntry],
     pickles: Sequence[tuple[PickleEntry, bytes | None]],
+    factors: Factors,
 ) -> dict[str, bytes]:
     files = {f"util_pkl/{entry.name}.pkl": data for entry, data in pickles if data is not None}
-    return files | build_tables(summaries) | _records(summaries, entries)
+    return files | build_tables(summaries, factors) | _records(summaries, entries)
 
 
 def _records(summaries: Sequence[SeriesSummary], entries: Sequence[SeriesEntry]) -> dict[str, bytes]:

@@ -14,19 +14,15 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pa
-import pyarrow
-import pyarrow.parquet
-from pandera.errors import SchemaError, SchemaErrors
 
-from schemas.errors import AcmetraceError
 from schemas.summaries import Curves, Entities, Episodes, Hourly
+from schemas.telemetry import TELEMETRY_TABLES
 from tasks.outputs.pickles import curves_by_key
+from tasks.outputs.typed import Model, arrow_schema, table_bytes
 from tasks.series.summary import Curve, SeriesSummary
+from tasks.telemetry.tables import Factors, telemetry_tables
 
-Model = type[pa.DataFrameModel]
-
-TABLES: Mapping[str, Model] = MappingProxyType(
+SUMMARY_TABLES: Mapping[str, Model] = MappingProxyType(
     {
         "summaries/curves.parquet": Curves,
         "summaries/entities.parquet": Entities,
@@ -42,18 +38,11 @@ _ORDER: Mapping[Model, list[str]] = MappingProxyType(
         Episodes: ["cluster", "metric", "onset", "entity"],
     }
 )
-_ARROW_TYPES: Mapping[str, pyarrow.DataType] = MappingProxyType(
-    {
-        "int64": pyarrow.int64(),
-        "float64": pyarrow.float64(),
-        "bool": pyarrow.bool_(),
-        "datetime64[ms, UTC]": pyarrow.timestamp("ms", tz="UTC"),
-    }
-)
+TABLES: Mapping[str, Model] = MappingProxyType({**SUMMARY_TABLES, **TELEMETRY_TABLES})
 
 
-def build_tables(summaries: Iterable[SeriesSummary]) -> dict[str, bytes]:
-    """The summary tables by their path in the output folder; empty where nothing was summarised.
+def build_tables(summaries: Iterable[SeriesSummary], factors: Factors = Factors()) -> dict[str, bytes]:
+    """The tables by their path in the output folder; without rows where nothing was summarised.
 
     Raises:
         UsageError: two series give the same curve.
@@ -66,42 +55,36 @@ def build_tables(summaries: Iterable[SeriesSummary]) -> dict[str, bytes]:
         Hourly: _rows(Hourly, [summary.hourly for summary in ordered]),
         Episodes: _rows(Episodes, [summary.episodes for summary in ordered]),
     }
-    units = _units(ordered)
-    return {path: parquet_bytes(model, frames[model], units) for path, model in TABLES.items()}
+    told = {"units": json.dumps(_units(ordered), sort_keys=True, ensure_ascii=False)}
+    tables = {
+        path: table_bytes(model, frames[model], order=_ORDER[model], told=told)
+        for path, model in SUMMARY_TABLES.items()
+    }
+    return tables | _telemetry(frames, ordered, factors)
 
 
-def parquet_bytes(model: Model, rows: pd.DataFrame, units: Mapping[str, str]) -> bytes:
-    """`rows` as Parquet (zstd), checked against `model` and sorted; its metadata keeps `units` by metric.
-
-    Raises:
-        AcmetraceError: rows break the contract.
-    """
-    try:
-        checked = model.validate(rows)
-    except (SchemaError, SchemaErrors) as error:
-        raise AcmetraceError(
-            f"The table {model.__name__} breaks its contract: {str(error)[:300]}.",
-            hint="This is a defect of the pipeline; please report it with the series that was summarised.",
-        ) from error
-    ordered = checked.sort_values(_ORDER[model], kind="stable", ignore_index=True)
-    table = pyarrow.Table.from_pandas(ordered, schema=arrow_schema(model), preserve_index=False)
-    # In place of pandas' own metadata, which holds versions and would change the bytes with them.
-    table = table.replace_schema_metadata({"units": json.dumps(units, sort_keys=True, ensure_ascii=False)})
-    sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table, sink, compression="zstd")
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+def _telemetry(
+    frames: Mapping[Model, pd.DataFrame], summaries: Sequence[SeriesSummary], factors: Factors
+) -> dict[str, bytes]:
+    """What the tables say of the cluster."""
+    # In the order in which they are written, so that sums do not depend on the order of the series.
+    entities, hourly, episodes = (
+        frames[model].sort_values(_ORDER[model], kind="stable", ignore_index=True)
+        for model in (Entities, Hourly, Episodes)
+    )
+    made = telemetry_tables(entities, hourly, episodes, _intervals(summaries), factors)
+    return {path: table_bytes(TELEMETRY_TABLES[path], rows) for path, rows in made.items()}
 
 
-def arrow_schema(model: Model) -> pyarrow.Schema:
-    """The Arrow schema of a table: nullability, and description and unit as metadata of the fields."""
-    fields = []
-    for name, column in model.to_schema().columns.items():
-        unit = (column.metadata or {}).get("unit")
-        metadata = {"description": column.description or "", **({"unit": unit} if unit else {})}
-        kind = _ARROW_TYPES.get(str(column.dtype), pyarrow.string())
-        fields.append(pyarrow.field(name, kind, nullable=column.nullable, metadata=metadata))
-    return pyarrow.schema(fields)
+def _intervals(summaries: Iterable[SeriesSummary]) -> dict[tuple[str, str], float]:
+    """The sampling interval in s by cluster and metric: the contract's, or else the one that was seen."""
+    found: dict[tuple[str, str], float] = {}
+    for summary in summaries:
+        record = summary.record
+        interval = record.contract.metric.interval_s or record.observed.interval_s or 0.0
+        if len(summary.hourly):
+            found |= {(record.cluster, str(name)): interval for name in summary.hourly["metric"].unique()}
+    return found
 
 
 def _curve_rows(curves: Iterable[Curve]) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
@@ -18,25 +20,39 @@ _TYPES = {
 }
 
 
-def table_bytes(model: type[pa.DataFrameModel], rows: pd.DataFrame) -> bytes:
-    """`rows` as Parquet (zstd); the same rows give the same bytes. Without rows all columns are there.
+Model = type[pa.DataFrameModel]
+
+
+def table_bytes(
+    model: Model,
+    rows: pd.DataFrame,
+    *,
+    order: Sequence[str] = (),
+    told: Mapping[str, str] | None = None,
+) -> bytes:
+    """`rows` as Parquet (zstd), sorted by `order`; what is `told` goes into its metadata.
+
+    The same rows give the same bytes. Without rows all columns are there.
 
     Raises:
         AcmetraceError: rows break the contract.
     """
     schema = arrow_schema(model)
     if len(rows):
-        table = pyarrow.Table.from_pandas(_checked(model, rows), schema=schema, preserve_index=False)
+        checked = _checked(model, rows)
+        if order:
+            checked = checked.sort_values(list(order), kind="stable", ignore_index=True)
+        table = pyarrow.Table.from_pandas(checked, schema=schema, preserve_index=False)
     else:
         table = schema.empty_table()
     sink = pyarrow.BufferOutputStream()
-    # Without pandas' own metadata, which holds versions and would change the bytes with them.
-    pyarrow.parquet.write_table(table.replace_schema_metadata(), sink, compression="zstd")
+    # In place of pandas' own metadata, which holds versions and would change the bytes with them.
+    pyarrow.parquet.write_table(table.replace_schema_metadata(told), sink, compression="zstd")
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
-def arrow_schema(model: type[pa.DataFrameModel]) -> pyarrow.Schema:
+def arrow_schema(model: Model) -> pyarrow.Schema:
     """The Arrow schema of a table: nullability, and description and unit as metadata of the fields."""
     fields = []
     for name, column in model.to_schema().columns.items():
@@ -47,7 +63,7 @@ def arrow_schema(model: type[pa.DataFrameModel]) -> pyarrow.Schema:
     return pyarrow.schema(fields)
 
 
-def _checked(model: type[pa.DataFrameModel], rows: pd.DataFrame) -> pd.DataFrame:
+def _checked(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
     try:
         return model.validate(rows)
     except (SchemaError, SchemaErrors) as error:

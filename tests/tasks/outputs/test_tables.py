@@ -17,10 +17,10 @@ import pytest
 
 from schemas.errors import AcmetraceError, UsageError
 from schemas.summaries import OF_THE_METRIC, Curves, Entities, Episodes, Hourly
-from tasks.outputs.tables import TABLES, build_tables
+from tasks.outputs.tables import SUMMARY_TABLES, TABLES, build_tables
 from tasks.series.summary import SeriesSummary
 
-CURVES, ENTITIES, HOURLY, EPISODES = TABLES
+CURVES, ENTITIES, HOURLY, EPISODES = SUMMARY_TABLES
 
 
 def frame(data: bytes) -> pd.DataFrame:
@@ -37,6 +37,12 @@ def test_the_tables_are_those_of_the_layout(summaries: list[SeriesSummary]) -> N
         "summaries/entities.parquet",
         "summaries/hourly.parquet",
         "summaries/episodes.parquet",
+        "telemetry/idle.parquet",
+        "telemetry/extremes.parquet",
+        "telemetry/cluster_hours.parquet",
+        "telemetry/energy.parquet",
+        "telemetry/fault_codes.parquet",
+        "telemetry/fault_hours.parquet",
     ]
 
 
@@ -152,4 +158,4 @@ def test_one_curve_from_two_series_is_refused(make_summary: Callable[..., Series
 
 
 def test_every_model_is_a_table() -> None:
-    assert set(TABLES.values()) == {Curves, Entities, Hourly, Episodes}
+    assert set(SUMMARY_TABLES.values()) == {Curves, Entities, Hourly, Episodes}
