@@ -99,12 +99,12 @@ def jobs(settings: JobsSettings, listener: JobsListener | None = None) -> JobsRe
         reasons = " ".join(f"{name}: {why}" for name, why in list(skipped.items())[:3])
         raise SourceError(f"{settings.source} holds no job log. {reasons}", hint="Known kinds: see --format.")
     logs = {log.cluster: log for log in found}
-    characterised = {
-        record.cluster: characterise_jobs.submit(logs[record.cluster], record, work)
+    # One after the other: each holds the jobs of a cluster and the minutes of its period.
+    places = {
+        record.cluster: characterise_jobs(logs[record.cluster], record, work)
         for record in records
         if record.table is not None and record.jobs
     }
-    places = {cluster: future.result() for cluster, future in characterised.items()}
     findings_table([finding for record in records for finding in record.findings])
     jobs_table(records)
     told = settings.model_dump(

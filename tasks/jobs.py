@@ -137,9 +137,10 @@ class JobWork:
             assert record.table is not None
             jobs = load_jobs(f"{self.out}/{record.table.path}", NEEDED)
             found = characterise(jobs, setting)
+            del jobs
             for name, model in {**JOB_TABLES, **CLUSTER_TABLES}.items():
                 if name in found.tables:
-                    self.store.put(_part(place, name), table_bytes(model, found.tables[name]))
+                    self.store.put(_part(place, name), table_bytes(model, found.tables.pop(name)))
             summary = {"summary": found.summary, "own_summary": found.own_summary, "notes": found.notes}
             self.store.put(_part(place, "summary"), json.dumps(summary).encode())
         return place

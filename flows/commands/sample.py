@@ -10,6 +10,8 @@ from cyclopts import Parameter
 from flows.commands.common import OK, Names, Talk, err, out, print_json
 from schemas.errors import UsageError
 
+ALL_JOBS = 1 << 40  # more than any log has
+
 
 def sample(
     dest: Path,
@@ -22,6 +24,8 @@ def sample(
     seed: int = 0,
     faults: Annotated[bool, Parameter(negative="")] = False,
     raw: Annotated[bool, Parameter(negative="")] = False,
+    helios: Annotated[bool, Parameter(negative="")] = False,
+    jobs: str | None = None,
     workers: int | None = None,
     talk: Talk = Talk(),
 ) -> int:
@@ -47,6 +51,11 @@ def sample(
         Plant one of each known fault, and list them in planted_faults.json.
     raw
         Write raw exports instead, as they are before acmetrace clean: epoch seconds, fractions.
+    helios
+        Also write the job logs and quotas of Helios' four clusters, and logs of other traces.
+    jobs
+        Jobs in each job log, at most those of the release; "full" for all of them (4.2 million with
+        --helios). By default as many as go with the rows.
     workers
         Threads to write with.
     """
@@ -70,6 +79,8 @@ def sample(
         raw=raw,
         size_bytes=size_bytes,
         workers=workers or default_workers(),
+        helios=helios,
+        jobs=_jobs(jobs),
     )
     columns = ("writing", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
     with Progress(
@@ -95,3 +106,13 @@ def sample(
         following = f"clean {dest} cleaned" if raw else f"run {dest} --out out"
         out.print(f"Next: acmetrace {following}", highlight=False)
     return OK
+
+
+def _jobs(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text == "full":
+        return ALL_JOBS
+    if not text.isdigit():
+        raise UsageError(f"--jobs {text} is no number.", hint='Give a number, or "full".')
+    return int(text)

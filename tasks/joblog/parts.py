@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tasks.storage.digest import LeafDigests
 from tasks.storage.reference import Reader
 
-PART_BYTES = 8 << 20
+PART_BYTES = 4 << 20
 # Beyond this no line of a job log is one: better an end than all memory.
 LONGEST_LINE = 64 << 20
 # Words that schedulers and exports write where there is no value.

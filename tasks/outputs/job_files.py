@@ -85,11 +85,10 @@ def notes_on(record: JobLogRecord, told: ClusterTables | None) -> tuple[str, ...
     known = PUBLISHED_CLUSTERS.get(record.cluster.lower())
     if record.table is None:
         return ()
-    if known is not None and (known.cpu_jobs, known.gpu_jobs) != (record.cpu_jobs, record.gpu_jobs):
-        missing = f"; {known.missing}" if known.missing else ""
+    if known is not None and known.missing and known.gpu_jobs != record.gpu_jobs:
         notes.append(
-            f"the published summary counts {known.cpu_jobs:,} CPU and {known.gpu_jobs:,} GPU jobs, "
-            f"this log has {record.cpu_jobs:,} and {record.gpu_jobs:,}{missing}"
+            f"the published summary counts {known.cpu_jobs:,} CPU and {known.gpu_jobs:,} GPU jobs, this log "
+            f"has {record.cpu_jobs:,} and {record.gpu_jobs:,}; {known.missing}"
         )
     if record.format == "pai":
         notes.append("times are seconds on a clock of the log's own: dates, hours and months mean nothing")

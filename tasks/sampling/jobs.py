@@ -125,15 +125,15 @@ _LOGS = {
 }
 
 
-def job_count(cluster: str, rows: int) -> int:
-    """Jobs that go with wide files of `rows` rows: at least 40, at most as many as released."""
+def job_count(cluster: str, rows: int, jobs: int | None = None) -> int:
+    """Jobs of a log: `jobs`, or as many as go with wide files of `rows` rows; at most as many as released."""
     log = _LOGS[cluster]
-    return min(log.most, max(40, int(rows * log.per_row)))
+    return min(log.most, max(40, int(rows * log.per_row)) if jobs is None else jobs)
 
 
-def job_bytes(cluster: str, rows: int) -> float:
-    """The expected size of the log beside wide files of `rows` rows."""
-    return job_count(cluster, rows) * _LOGS[cluster].job_bytes
+def job_bytes(cluster: str, rows: int, jobs: int | None = None) -> float:
+    """The expected size of a log of `jobs` jobs, or of one beside wide files of `rows` rows."""
+    return job_count(cluster, rows, jobs) * _LOGS[cluster].job_bytes
 
 
 def job_path(cluster: str) -> str:
@@ -141,26 +141,26 @@ def job_path(cluster: str) -> str:
     return f"data/job_trace/trace_{cluster}.csv"
 
 
-def job_source(cluster: str, rows: int, seed: int) -> Source:
-    """The job log of a cluster beside wide files of `rows` rows."""
+def job_source(cluster: str, rows: int, seed: int, jobs: int | None = None) -> Source:
+    """The log of a cluster, of `jobs` jobs or as many as go with wide files of `rows` rows."""
     return Source(
         path=job_path(cluster),
-        rows=job_count(cluster, rows),
+        rows=job_count(cluster, rows, jobs),
         header=header_line(_LOGS[cluster].columns),
-        chunks=partial(_chunks, cluster, rows, seed),
+        chunks=partial(_chunks, cluster, rows, job_count(cluster, rows, jobs), seed),
     )
 
 
-def _chunks(cluster: str, rows: int, seed: int) -> Iterator[Chunk]:
-    table = _draw(cluster, rows, seed)
-    for first in range(0, job_count(cluster, rows), _CHUNK):
+def _chunks(cluster: str, rows: int, count: int, seed: int) -> Iterator[Chunk]:
+    table = _draw(cluster, rows, count, seed)
+    for first in range(0, count, _CHUNK):
         yield partial(
             _text, cluster, {name: column[first : first + _CHUNK] for name, column in table.items()}
         )
 
 
-def _draw(cluster: str, rows: int, seed: int) -> dict[str, NDArray[Any]]:
-    log, count = _LOGS[cluster], job_count(cluster, rows)
+def _draw(cluster: str, rows: int, count: int, seed: int) -> dict[str, NDArray[Any]]:
+    log = _LOGS[cluster]
     keys = partial(key_of, seed, cluster, "jobs")
     kind = _choose(np.array([w.share for w in log.workloads]), uniforms(keys("type"), count))
     gpus = _sizes(log, kind, uniforms(keys("size"), count))

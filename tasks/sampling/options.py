@@ -34,6 +34,9 @@ class SampleOptions:
     raw: write the wide series as exporters do, before they are cleaned; nothing else.
     size_bytes: the wanted size of all files together, met within a few per cent.
     workers: threads that make text.
+    helios: also write the job logs of Helios' four clusters with their quotas, and those of
+        other traces; they come on top of `size_bytes`.
+    jobs: at most so many jobs in each log; by default as many as go with the rows.
     """
 
     rows: int | None = None
@@ -45,6 +48,8 @@ class SampleOptions:
     raw: bool = False
     size_bytes: int | None = None
     workers: int = 2
+    helios: bool = False
+    jobs: int | None = None
 
     def gpus_of(self, cluster: str) -> int:
         """The number of GPUs of a cluster in this sample."""
@@ -97,7 +102,12 @@ def check_options(options: SampleOptions) -> None:
         raise UsageError("No cluster is named.", hint=f"Name one or more of: {', '.join(FULL_FLEET)}.")
     _refuse_unknown("cluster", options.clusters, tuple(FULL_FLEET))
     _refuse_unknown("metric", options.metrics, KNOWN_FILES)
-    for name, value in (("rows", options.rows), ("size", options.size_bytes), ("workers", options.workers)):
+    for name, value in (
+        ("rows", options.rows),
+        ("size", options.size_bytes),
+        ("workers", options.workers),
+        ("jobs", options.jobs),
+    ):
         if value is not None and value < 1:
             raise UsageError(f"The option {name} is {value}.", hint="It must be 1 or more.")
     if options.rows is not None and options.rows > MOST_ROWS:
@@ -106,6 +116,8 @@ def check_options(options: SampleOptions) -> None:
         raise UsageError("Both rows and size are given.", hint="Give one: the other follows from it.")
     if options.raw and (options.faults or options.size_bytes is not None):
         raise UsageError("Raw exports have neither faults nor a given size.", hint="Give the number of rows.")
+    if options.raw and options.helios:
+        raise UsageError("Raw exports hold no job logs.", hint="Leave out helios, or raw.")
     if options.gpus is not None and (options.gpus % GPUS_PER_NODE or not 0 < options.gpus <= LARGEST_FLEET):
         raise UsageError(
             f"The option gpus is {options.gpus}.",

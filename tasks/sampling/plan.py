@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from schemas.errors import UsageError
 from schemas.ipmi import FOLDER_CLUSTER, IPMI_FILES
 from schemas.metrics import CATALOGUE
 from tasks.sampling.fleet import columns_of
+from tasks.sampling.helios import helios_sources
 from tasks.sampling.ipmi import ipmi_bytes, ipmi_source
 from tasks.sampling.jobs import JOB_TRACE, job_bytes, job_source
 from tasks.sampling.options import DEFAULT_ROWS, MOST_ROWS, SampleOptions
+from tasks.sampling.previous import previous_sources
 from tasks.sampling.source import Source
 from tasks.sampling.wide import has_no_rows, row_bytes, wide_source
 
@@ -70,10 +73,17 @@ def planned_rows(options: SampleOptions) -> int:
 def source_of(cluster: str, name: str, rows: int, options: SampleOptions) -> Source:
     """The file of a cluster, beside wide files of `rows` rows."""
     if name == JOB_TRACE:
-        return job_source(cluster, rows, options.seed)
+        return job_source(cluster, rows, options.seed, options.jobs)
     if name in IPMI_FILES:
         return ipmi_source(name, options.gpus_of(cluster), rows, options.seed)
     return wide_source(cluster, name, options.gpus_of(cluster), rows, options.seed, raw=options.raw)
+
+
+def other_sources(rows: int, options: SampleOptions) -> Iterator[Source]:
+    """The job logs of other traces, where they are asked for."""
+    if options.helios and (not options.metrics or JOB_TRACE in options.metrics):
+        yield from helios_sources(rows, options.seed, options.jobs)
+        yield from previous_sources(options.seed)
 
 
 def _exists(cluster: str, name: str) -> bool:
@@ -89,7 +99,7 @@ def _expected_bytes(options: SampleOptions, rows: int) -> float:
 def _file_bytes(cluster: str, name: str, rows: int, options: SampleOptions) -> float:
     gpus = options.gpus_of(cluster)
     if name == JOB_TRACE:
-        return job_bytes(cluster, rows)
+        return job_bytes(cluster, rows, options.jobs)
     if name in IPMI_FILES:
         return ipmi_bytes(name, gpus, rows)
     if has_no_rows(cluster, name):

@@ -19,7 +19,7 @@ from tasks.sampling.options import (
     check_destination,
     check_options,
 )
-from tasks.sampling.plan import planned_files, planned_rows, source_of
+from tasks.sampling.plan import other_sources, planned_files, planned_rows, source_of
 from tasks.sampling.source import Source
 from tasks.sampling.writer import write_sources
 
@@ -67,6 +67,7 @@ def write_sample(
 def _healthy(options: SampleOptions, rows: int) -> Iterator[Source]:
     for cluster, name in planned_files(options):
         yield source_of(cluster, name, rows, options)
+    yield from other_sources(rows, options)
 
 
 def _spoiled(options: SampleOptions, rows: int) -> tuple[Iterator[Source], tuple[PlantedFault, ...]]:
