@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run test test-all lint types check format lock bench bench-smoke bench-compare clean
+.PHONY: help run test test-all lint types check format lock bench bench-smoke bench-jobs bench-compare clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,9 @@ bench: $(READY)  ## Measure against other tools, about 10 minutes and 6 GB of di
 
 bench-smoke: $(READY)  ## Check on tiny files that all methods agree
 	$(BIN)/python -m tests.bench smoke
+
+bench-jobs: $(READY)  ## Measure job logs at their real size against pandas, about 2 minutes
+	$(BIN)/python -m tests.bench jobs
 
 bench-compare: $(READY)  ## Compare two result files: make bench-compare OLD=a.json NEW=b.json
 	@test -n "$(OLD)" && test -n "$(NEW)" \

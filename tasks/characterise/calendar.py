@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tasks.characterise.window import MINUTE_MS, Mask, Window, cpu_jobs, gpu_jobs, numbers
 
@@ -50,7 +51,7 @@ def monthly(sequence: pd.DataFrame, jobs: pd.DataFrame, timezone: str) -> pd.Dat
     Source: `all_cluster_monthly_job_num.csv` and `all_cluster_monthly_utilization.csv` of
     HeliosArtifact; Hu et al., SC '21, monthly trends. `sequence` is that of `cluster_sequence`.
     """
-    month = _local(sequence["time"], timezone).strftime("%Y-%m").to_numpy()
+    month = _months(sequence["time"], timezone)
     means = sequence[UTILISATIONS].groupby(month).mean()
     within = _within(jobs["submit"], sequence)
     gpu, single = gpu_jobs(jobs), numbers(jobs["gpu_num"]) <= 1
@@ -61,13 +62,21 @@ def monthly(sequence: pd.DataFrame, jobs: pd.DataFrame, timezone: str) -> pd.Dat
         "gpu_job_num_single": within & gpu & single,
         "gpu_job_num_multi": within & gpu & ~single,
     }
-    submitted = _local(jobs.loc[within, "submit"], timezone).strftime("%Y-%m")
+    submitted = _months(jobs.loc[within, "submit"], timezone)
     columns: dict[str, object] = {"month": means.index.to_numpy(dtype="str")}
     for name, mask in kinds.items():
         counts = pd.Series(submitted[mask[within]]).value_counts()
         columns[name] = counts.reindex(means.index, fill_value=0).to_numpy(dtype=np.int64)
     columns |= {name: means[name].to_numpy(dtype=np.float64) for name in UTILISATIONS}
     return pd.DataFrame(columns)
+
+
+def _months(times: pd.Series, timezone: str) -> NDArray[np.str_]:
+    """The local month of each time, YYYY-MM; few are different, so few are written."""
+    local = _local(times, timezone)
+    months, which = np.unique(local.year * 12 + local.month - 1, return_inverse=True)
+    names = np.array([f"{month // 12:04d}-{month % 12 + 1:02d}" for month in months.tolist()], dtype=np.str_)
+    return names[which] if len(names) else np.empty(0, dtype=np.str_)
 
 
 def _local(times: pd.Series, timezone: str) -> pd.DatetimeIndex:

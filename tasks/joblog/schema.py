@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -42,15 +44,24 @@ def load_jobs(url: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     texts = [name for name in wanted if str(Jobs.to_schema().columns[name].dtype).startswith("string")]
     repeated = [name for name in texts if name != "job_id"]
     try:
-        if is_local(url):
-            table = pyarrow.parquet.read_table(local_path(url), columns=wanted, read_dictionary=repeated)
-        else:
-            store, path = filesystem(url)
-            with store.open(path, "rb") as file:
-                table = pyarrow.parquet.read_table(file, columns=wanted, read_dictionary=repeated)
+        with _opened(url) as source:
+            file = pyarrow.parquet.ParquetFile(source, read_dictionary=repeated)
+            # A column at a time: what Arrow and pandas hold of it twice is then small.
+            columns_of = {name: frame_of(file.read([name]).unify_dictionaries())[name] for name in wanted}
     except FileNotFoundError as error:
         raise IncompleteRun(f"There is no job table at {url}.", hint="Run acmetrace jobs first.") from error
-    return frame_of(table.unify_dictionaries())
+    return pd.DataFrame(columns_of, copy=False)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Any]:
+    if is_local(url):
+        with local_path(url).open("rb") as local:
+            yield local
+        return
+    store, path = filesystem(url)
+    with store.open(path, "rb") as remote:
+        yield remote
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

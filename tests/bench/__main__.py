@@ -1,4 +1,4 @@
-"""The command line of the benchmark: `python -m tests.bench run|smoke|compare|one`.
+"""The command line of the benchmark: `python -m tests.bench run|smoke|jobs|compare|one`.
 
 Belongs here: arguments and exit codes. 0 all agree, 1 somebody failed or disagrees (or,
 with `compare`, something got worse), 2 it could not be done.
@@ -47,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--readme", action="store_true", help="put the tables into README.md")
     run.set_defaults(act=_run)
     smoke.set_defaults(act=_smoke)
+    jobs = commands.add_parser("jobs", help="job logs of Helios at their real size, two minutes")
+    jobs.add_argument("--jobs", type=int, help="at most so many jobs in each log")
+    jobs.set_defaults(act=_jobs)
     compare = commands.add_parser("compare", help="changes of the ratios between two result files")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)
@@ -60,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in text.split(",") if name)
+
+
+def _jobs(options: argparse.Namespace) -> int:
+    from tests.bench.jobs import ALL_JOBS, run_jobs
+
+    print(run_jobs(options.jobs or ALL_JOBS).table())
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:

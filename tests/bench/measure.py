@@ -30,6 +30,7 @@ SAMPLE_S = 0.02
 # contender would feel 50 times a second.
 _LOOKS_PER_CENSUS = 5
 _WARM_LINES = 40
+PRINTED = "printed"
 
 
 @dataclass(frozen=True)
@@ -73,25 +74,32 @@ def measure(contender: Contender, path: Path) -> Sample:
             arguments = contender.command(path, folder)
         else:
             arguments = [sys.executable, "-m", "tests.bench", "one", contender.name, str(path)]
-        printed, complaint = folder / "printed", folder / "complaint"
-        with printed.open("wb") as out, complaint.open("wb") as err:
-            begin = time.perf_counter()
-            process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT)
-            watch = _Watch(process.pid, contender.timeout_s)
-            watch.start()
-            code = process.wait()
-            seconds = time.perf_counter() - begin
-            watch.stop()
-        if watch.timed_out:
-            late = f"over {contender.timeout_s:g} s"
-            return Sample(seconds, watch.peak, failure=late, timed_out=True)
-        if code:
-            last = complaint.read_text(errors="replace").strip().splitlines()[-1:]
-            return Sample(seconds, watch.peak, failure=f"exit code {code}: {' '.join(last)}")
-        if contender.command is not None:
-            return Sample(seconds, watch.peak, outcome=contender.read_back(folder))
-        told = json.loads(printed.read_text().splitlines()[-1])
-        return Sample(seconds, watch.peak, told["work_s"], Outcome.from_json(told))
+        seen = watched(arguments, folder, contender.timeout_s)
+        if seen.failure is not None:
+            return seen
+        if contender.command is None:
+            told = json.loads((folder / PRINTED).read_text().splitlines()[-1])
+            return Sample(seen.process_s, seen.peak_bytes, told["work_s"], Outcome.from_json(told))
+        return Sample(seen.process_s, seen.peak_bytes, outcome=contender.read_back(folder))
+
+
+def watched(arguments: list[str], folder: Path, timeout_s: float) -> Sample:
+    """Run a command and watch it; what it prints goes into `folder`."""
+    printed, complaint = folder / PRINTED, folder / "complaint"
+    with printed.open("wb") as out, complaint.open("wb") as err:
+        begin = time.perf_counter()
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT)
+        watch = _Watch(process.pid, timeout_s)
+        watch.start()
+        code = process.wait()
+        seconds = time.perf_counter() - begin
+        watch.stop()
+    if watch.timed_out:
+        return Sample(seconds, watch.peak, failure=f"over {timeout_s:g} s", timed_out=True)
+    if code:
+        last = complaint.read_text(errors="replace").strip().splitlines()[-1:]
+        return Sample(seconds, watch.peak, failure=f"exit code {code}: {' '.join(last)}")
+    return Sample(seconds, watch.peak)
 
 
 class _Watch(threading.Thread):
