@@ -137,7 +137,8 @@ class TerminalListener:
     def logged(self, record: JobLogRecord) -> None:
         """Replace the bar by one line, and a line for each finding that matters."""
         kinds = f"{record.gpu_jobs:,} with GPUs, {record.cpu_jobs:,} without"
-        left = f"; {record.left_out:,} rows left out" if record.left_out else ""
+        rows = "row" if record.left_out == 1 else "rows"
+        left = f"; {record.left_out:,} {rows} left out" if record.left_out else ""
         self._done(
             f"{record.cluster}/job log",
             verdict_text(record.verdict),

@@ -67,7 +67,7 @@ def jobs_table(rows: list[dict[str, Any]], width: int = 120) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("job log", no_wrap=True)
     headings = ["jobs", "GPU jobs", "run p50", "wait p50", "GPUs"]
-    headings += ["GPU·h", "GPU·h done/cancelled/failed"] if wide else []
+    headings += ["GPU·h", "done/cancelled/failed of it"] if wide else []
     for name in (*headings, "occupied"):
         table.add_column(name, justify="right", no_wrap=True)
     if wide:
@@ -112,7 +112,9 @@ def _integrity(out: str) -> dict[str, dict[str, float]]:
 def _durations(out: str) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for row in _rows(out, "jobs/ecdf.parquet"):
-        if (row["measure"], row["type"]) == ("run", "all") and row["share_pct"] is not None:
+        if (row["measure"], row["type"], row["weight"]) == ("run", "all", "jobs") and row[
+            "share_pct"
+        ] is not None:
             found.setdefault(row["cluster"], []).append(row["share_pct"])
     step = {cluster: (len(shares) - 1) / (_POINTS - 1) for cluster, shares in found.items()}
     return {

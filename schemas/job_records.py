@@ -25,6 +25,19 @@ class AuditLine(BaseModel):
     treatment: str
 
 
+class ColumnFacts(BaseModel):
+    """A column of the contract: what it means, what it becomes, and whether the log has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    kind: Literal["text", "number", "time"]
+    unit: str
+    description: str
+    becomes: str
+    there: bool
+
+
 class JobLogRecord(BaseModel):
     """One log and what became of it.
 
@@ -40,6 +53,7 @@ class JobLogRecord(BaseModel):
     timezone: str
     verdict: Verdict
     inputs: tuple[InputFile, ...]
+    contract: tuple[ColumnFacts, ...] = ()
     rows: int = Field(ge=0)
     jobs: int = Field(ge=0)
     gpu_jobs: int = Field(default=0, ge=0)

@@ -91,7 +91,7 @@ def jobs(
     if talk.json:
         print_json(jobs_as_json(result))
     elif not talk.quiet:
-        print_jobs(result, talk.verbosity)
+        print_jobs(result, out, talk.verbosity)
         say(f"Next: acmetrace show {shlex.quote(out)}")
     return INPUT_FAILED if result.failed else OK
 
@@ -137,8 +137,8 @@ def export(
     return OK
 
 
-def print_jobs(result: JobsResult, verbosity: int) -> None:
-    """What a run over job logs gave, on stdout."""
+def print_jobs(result: JobsResult, folder: str, verbosity: int) -> None:
+    """What a run over job logs gave to `folder`, on stdout."""
     manifest = result.manifest
     verdicts = Counter(record.verdict for record in manifest.logs)
     said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
@@ -153,8 +153,9 @@ def print_jobs(result: JobsResult, verbosity: int) -> None:
         )
         for reason in manifest.skipped.values() if verbosity > 0 else ():
             say(f"  {reason}")
-    say(f"{len(manifest.logs)} job logs: {said}; {count:,} jobs")
-    say(f"{len(manifest.outputs)} files in {result.out}/jobs")
+    logs = "job log" if len(manifest.logs) == 1 else "job logs"
+    say(f"{len(manifest.logs)} {logs}: {said}; {count:,} jobs")
+    say(f"{len(manifest.outputs)} files in {folder.rstrip('/')}/jobs")
 
 
 def _numbers(gpus: tuple[str, ...]) -> dict[str, int]:

@@ -174,7 +174,7 @@ def _run(command: str, scan: Scan, source: str, folder: str, talk: Talk, *, kept
         if telemetry is not None:
             _print_result(telemetry, kept=kept)
         if logs is not None:
-            print_jobs(logs, talk.verbosity)
+            print_jobs(logs, folder, talk.verbosity)
         if kept:
             say(f"Next: acmetrace show {shlex.quote(folder)}")
     return INPUT_FAILED if (telemetry and telemetry.failed) or (logs and logs.failed) else OK

@@ -53,6 +53,8 @@ class LogColumn:
     becomes: str
     divide: float
     low: float | None
+    unit: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def _columns(model: type[pa.DataFrameModel]) -> list[LogColumn]:
                 becomes=told.get("becomes", ""),
                 divide=told.get("divide", 1),
                 low=lows[0] if lows else None,
+                unit=told.get("unit", ""),
+                description=column.description or "",
             )
         )
     return found

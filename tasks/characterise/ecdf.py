@@ -14,8 +14,7 @@ DURATION_AT = tuple(float(2**power) for power in range(22))
 QUEUE_AT = tuple(float(2**power) for power in range(16))
 GPUS_AT = tuple(float(count) for count in range(1025))
 ALL_TYPES = "all"
-# The shortest of the curves that stand for a number of jobs each.
-BY_JOBS, BY_GPU_TIME = "jobs", "gpu_time"
+BY_JOBS, BY_GPU_TIME, BY_OWN_GPU_TIME = "jobs", "gpu_time", "own_gpu_time"
 
 
 def ecdf(values: Floats, at: Sequence[float], weights: Floats | None = None) -> Floats:
@@ -43,13 +42,14 @@ def ecdf(values: Floats, at: Sequence[float], weights: Floats | None = None) -> 
 def job_ecdfs(jobs: pd.DataFrame) -> pd.DataFrame:
     """All curves of a cluster's GPU jobs.
 
-    Columns: measure; weight, jobs or gpu_time; type, a kind of work or "all"; x; share_pct, of
-    the jobs (or their GPU time) whose measure is ≤ x; jobs, the number the curve stands on.
+    Columns: measure; weight; type, a kind of work or "all"; x; share_pct, of the weights of jobs
+    whose measure is ≤ x; jobs, the number the curve stands on.
 
     Measures: duration and queue, the log's own (at 2^0 … 2^21 and 2^0 … 2^15 s; Kalos'
     duration holds the queue); run = end − start and wait = start − submit, at the same places;
-    gpu_num at 0 … 1,024, by number of jobs and by GPU time, which is gpu_num × duration, and
-    gpu_num with weight own_gpu_time, which is gpu_num × run.
+    gpu_num at 0 … 1,024. Weights: jobs, of all types; and of all jobs together gpu_time =
+    gpu_num × duration for the measures of the log, own_gpu_time = gpu_num × run for ours, and
+    both for gpu_num.
 
     Source: Hu et al., NSDI '24, distributions of duration, of GPUs, and of both times by workload type.
     """
@@ -67,10 +67,12 @@ def job_ecdfs(jobs: pd.DataFrame) -> pd.DataFrame:
         for kind, mask in _types(jobs, gpu)
         for name, (values, at) in measures.items()
     ]
-    weights = {BY_JOBS: None, BY_GPU_TIME: gpus * duration, "own_gpu_time": gpus * run}
-    for weight, worth in weights.items():
-        of_jobs = None if worth is None else worth[gpu]
-        parts.append(_curve("gpu_num", weight, ALL_TYPES, gpus[gpu], GPUS_AT, of_jobs))
+    spent = {BY_GPU_TIME: (gpus * duration)[gpu], BY_OWN_GPU_TIME: (gpus * run)[gpu]}
+    for name, (values, at) in measures.items():
+        weight = BY_GPU_TIME if name in ("duration", "queue") else BY_OWN_GPU_TIME
+        parts.append(_curve(name, weight, ALL_TYPES, values[gpu], at, spent[weight]))
+    for weight, worth in {BY_JOBS: None, **spent}.items():
+        parts.append(_curve("gpu_num", weight, ALL_TYPES, gpus[gpu], GPUS_AT, worth))
     return pd.concat(parts, ignore_index=True)
 
 

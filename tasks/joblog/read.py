@@ -14,7 +14,7 @@ from pandera.errors import SchemaError, SchemaErrors
 
 from schemas.errors import AcmetraceError
 from schemas.findings import JOB_RULES
-from schemas.job_records import JobLogRecord
+from schemas.job_records import ColumnFacts, JobLogRecord
 from schemas.jobs import Jobs
 from schemas.manifest import InputFile, OutputFile
 from tasks.joblog import philly, slurm
@@ -199,6 +199,17 @@ def _record(
         format=head.kind.name,
         timezone=zone or "",
         verdict=verdict,
+        contract=tuple(
+            ColumnFacts(
+                name=column.name,
+                kind=column.kind,
+                unit=column.unit,
+                description=column.description,
+                becomes=column.becomes,
+                there=head.json or column.name in head.columns.names,
+            )
+            for column in head.kind.columns
+        ),
         inputs=(InputFile(path=ref.url, size=ref.size, version=ref.version, digest=digest),),
         rows=rows,
         jobs=facts.jobs,

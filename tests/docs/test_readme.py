@@ -18,6 +18,22 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+# What sacct prints, as the README takes it for granted: a job and its step, and three more.
+GPUS, CPUS = "cpu=16,gres/gpu=8,node=1", "cpu=2,node=1"
+DAY = "2024-05-06T"
+SACCT = "\n".join(
+    [
+        "JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|NNodes|NCPUS|AllocTRES|ReqTRES",
+        f"101|ann|gpu|COMPLETED|{DAY}08:00:00|{DAY}08:00:05|{DAY}09:00:05|3600|1|16|{GPUS}|{GPUS}",
+        f"101.batch|||COMPLETED|{DAY}08:00:05|{DAY}08:00:05|{DAY}09:00:05|3600|1|16|{GPUS}|",
+        f"102|bob|gpu|TIMEOUT|{DAY}08:10:00|{DAY}08:30:00|{DAY}10:30:00|7200|1|16|{GPUS}|{GPUS}",
+        f"103|bob|cpu|CANCELLED by 1001|{DAY}08:20:00|{DAY}08:20:01|{DAY}08:21:00|59|1|2|{CPUS}|{CPUS}",
+        f"104|ann|gpu|RUNNING|{DAY}09:00:00|{DAY}09:00:09|Unknown|60|1|16|{GPUS}|{GPUS}",
+        "",
+    ]
+)
+
+
 @dataclass(frozen=True)
 class Example:
     """A command of the README and the output shown below it."""
@@ -50,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("readme")
     (place / "mine").mkdir()
     (place / "mine/POWER.csv").write_text("Time,node-a,node-b\n1690848000,211.5,198.0\n1690848060,240.1,\n")
+    (place / "lab.txt").write_text(SACCT)
     toml = re.search(r"```toml\n(.*?)```", README, re.DOTALL)
     assert toml
     (place / "metrics.toml").write_text(toml[1])

@@ -73,7 +73,8 @@ def test_kalos_durations_with_and_without_the_queue_are_two_curves():
             ]
         )
     )
-    at_8 = found[(found["x"] == 8) & (found["type"] == "all")].set_index("measure")["share_pct"]
+    by_jobs = (found["type"] == "all") & (found["weight"] == "jobs")
+    at_8 = found[(found["x"] == 8) & by_jobs].set_index("measure")["share_pct"]
     assert at_8["duration"] == 0
     assert at_8["run"] == 100
 
@@ -94,5 +95,6 @@ def test_the_800_real_kalos_jobs_give_the_shares_pandas_counts(real, tmp_path):
         expected = [(plain[column] <= x).mean() * 100 for x in curve["x"]]
         assert curve["share_pct"].to_numpy() == pytest.approx(expected)
     spent = plain["gpu_num"] * plain["duration"]
-    curve = found[found["weight"] == "gpu_time"].set_index("x")["share_pct"]
+    weighted = (found["weight"] == "gpu_time") & (found["measure"] == "gpu_num")
+    curve = found[weighted].set_index("x")["share_pct"]
     assert curve[64] == pytest.approx(spent[plain["gpu_num"] <= 64].sum() / spent.sum() * 100)
