@@ -122,3 +122,31 @@ def test_quotes_in_names_are_letters_like_others(tmp_path):
         header="JobID|JobName|User|State|Submit|Start|End|AllocTRES",
     )
     assert table["user"].tolist() == ["ann", "bob"]
+
+
+# What sacct of Slurm 22.05 printed of a small cluster: done, failed, still running, cancelled while
+# it ran and while it waited, an array, waiting.
+PRINTED = """\
+JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|NNodes|NCPUS|AllocTRES|ReqTRES
+1|root|gpu|COMPLETED|{d}31|{d}32|{d}35|3|1|1|billing=1,cpu=1,gres/gpu=1,node=1|billing=1,cpu=1,gres/gpu=1,mem=1M,node=1
+2|root|gpu|FAILED|{d}31|{d}36|{d}36|0|1|1|billing=1,cpu=1,gres/gpu=2,node=1|billing=1,cpu=1,gres/gpu=2,mem=1M,node=1
+3|root|gpu|RUNNING|{d}31|{d}36|Unknown|24|1|1|billing=1,cpu=1,node=1|billing=1,cpu=1,mem=1M,node=1
+4|root|gpu|CANCELLED by 0|{d}31|{d}39|{d}45|6|1|1|billing=1,cpu=1,gres/gpu=1,node=1|billing=1,cpu=1,node=1
+6|root|gpu|CANCELLED by 0|{d}31|None|{d}45|0|1|1||billing=1,cpu=1,gres/gpu=2,mem=1M,node=1
+5_0|root|gpu|COMPLETED|{d}31|{d}46|{d}51|5|1|1|billing=1,cpu=1,gres/gpu=1,node=1|billing=1,cpu=1,gres/gpu=1,node=1
+7|root|gpu|PENDING|{d}45|Unknown|Unknown|0|1|1||billing=1,cpu=1,gres/gpu=1,mem=1M,node=1
+"""
+
+
+def test_what_a_real_sacct_printed_is_read_to_the_last_job(tmp_path):
+    text = PRINTED.replace("{d}", "2026-05-01T17:19:").encode()
+    record, table = read(tmp_path, text, timezone="UTC")
+    assert record.verdict == "passed"
+    assert table["job_id"].tolist() == ["1", "2", "3", "4", "6", "5_0", "7"]
+    assert table["gpu_num"].tolist() == [1, 2, 0, 1, 2, 1, 1]
+    assert table["run_s"].fillna(-1).tolist() == [3, 0, -1, 6, -1, 5, -1]
+    assert table["wait_s"].fillna(-1).tolist() == [1, 5, 5, 8, -1, 15, -1]
+    states = ["COMPLETED", "FAILED", None, "CANCELLED", "CANCELLED", "COMPLETED", None]
+    assert table["state"].astype(object).where(table["state"].notna(), None).tolist() == states
+    rules = {line.rule: line.rows for line in record.audit}
+    assert rules == {"not-ended": 2, "never-started": 1, "cpu-job": 1}
