@@ -12,17 +12,10 @@ from types import MappingProxyType
 from pandera.engines.pandas_engine import DateTime
 from pandera.typing import Series
 
-from schemas.columns import Table, column, instant, maybe
+from schemas.columns import OfCluster, Table, column, instant, maybe
 from schemas.jobs import Quota
 
-_CLUSTER = "name of the cluster"
 _GPUS, _JOBS, _S, _GPU_S = "GPUs", "jobs", "s", "GPU·s"
-
-
-class OfCluster(Table):
-    """A table of one or more clusters."""
-
-    cluster: Series[str] = column(_CLUSTER)
 
 
 class Ecdf(OfCluster):
@@ -261,6 +254,7 @@ JOB_TABLES: Mapping[str, type[Table]] = MappingProxyType(
         "throughput": Throughput,
         "hours": JobHours,
         "integrity": Integrity,
+        "quota": Quota,
         "audit": AuditTable,
     }
 )
@@ -268,4 +262,3 @@ JOB_TABLES: Mapping[str, type[Table]] = MappingProxyType(
 CLUSTER_TABLES: Mapping[str, type[Table]] = MappingProxyType(
     {"sequence": Sequence, "vc_sequence": VcSequence}
 )
-QUOTA_TABLE = Quota

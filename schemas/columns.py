@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandera.pandas as pa
+from pandera.typing import Series
 
 
 def column(
@@ -36,3 +37,9 @@ class Table(pa.DataFrameModel):
     class Config:
         strict = True
         ordered = True
+
+
+class OfCluster(Table):
+    """A table of one or more clusters."""
+
+    cluster: Series[str] = column("name of the cluster")

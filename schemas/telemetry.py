@@ -8,15 +8,7 @@ from types import MappingProxyType
 from pandera.engines.pandas_engine import DateTime
 from pandera.typing import Series
 
-from schemas.columns import Table, column, instant, maybe
-
-_CLUSTER = "name of the cluster"
-
-
-class OfCluster(Table):
-    """A table of one or more clusters."""
-
-    cluster: Series[str] = column(_CLUSTER)
+from schemas.columns import OfCluster, Table, column, instant, maybe
 
 
 class Idle(OfCluster):

@@ -85,6 +85,8 @@ def characterise(jobs: pd.DataFrame, setting: Setting) -> Characterisation:
     if period is not None:
         tables |= _over_time(jobs, setting, period, notes)
     named = {name: _with_cluster(table, setting.cluster) for name, table in tables.items()}
+    if setting.quota is not None:
+        named["quota"] = setting.quota.assign(cluster=setting.cluster)
     return Characterisation(named, cluster_summary(jobs), cluster_summary(jobs, "own"), tuple(notes))
 
 

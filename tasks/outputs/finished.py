@@ -6,6 +6,7 @@ Needs only the files of the run; what wrote them is `tasks.outputs.run`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,6 +16,17 @@ from tasks.storage.names import check_relative
 from tasks.storage.publish import read_bytes
 
 _SHOWN = 5
+M = TypeVar("M", bound="Manifest")
+
+
+class Manifest(Protocol):
+    """A manifest that names its outputs."""
+
+    @property
+    def outputs(self) -> tuple[OutputFile, ...]: ...
+
+    @classmethod
+    def model_validate_json(cls, json_data: bytes) -> Self: ...
 
 
 def read_run(out: str | Path) -> RunManifest:
@@ -23,19 +35,28 @@ def read_run(out: str | Path) -> RunManifest:
     Raises:
         IncompleteRun: there is no manifest, or it is not one of ours.
     """
-    data = read_bytes(out, MANIFEST_NAME)
+    return read_manifest(out, MANIFEST_NAME, RunManifest)
+
+
+def read_manifest(out: str | Path, name: str, model: type[M]) -> M:
+    """The manifest `name` of what was finished in `out`.
+
+    Raises:
+        IncompleteRun: there is no manifest, or it is not one of ours.
+    """
+    data = read_bytes(out, name)
     if data is None:
         raise IncompleteRun(
-            f"{out} has no {MANIFEST_NAME}: no run has finished there.",
+            f"{out} has no {name}: no run has finished there.",
             hint="Start the run again with the same output folder; work that is done is not done twice.",
         )
     try:
-        manifest = RunManifest.model_validate_json(data)
+        manifest = model.model_validate_json(data)
         for output in manifest.outputs:
             check_relative(output.path)
     except (ValidationError, UsageError) as error:
         raise IncompleteRun(
-            f"{MANIFEST_NAME} in {out} is not the manifest of a run: {str(error)[:300]}",
+            f"{name} in {out} is not the manifest of a run: {str(error)[:300]}",
             hint="It is damaged or of another version of the format; run again with the same output folder.",
         ) from error
     return manifest

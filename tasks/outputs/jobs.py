@@ -11,11 +11,10 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from pydantic import ValidationError
-
 from schemas.errors import IncompleteRun, UsageError
 from schemas.job_records import JOBS_MANIFEST_NAME, JobsManifest
 from schemas.manifest import OutputFile
+from tasks.outputs.finished import read_manifest
 from tasks.storage.names import check_relative
 from tasks.storage.publish import read_bytes, remove, remove_stale_temporaries, write_bytes
 
@@ -28,22 +27,7 @@ def read_jobs(out: str) -> JobsManifest:
     Raises:
         IncompleteRun: there is none, or it is not one of ours.
     """
-    data = read_bytes(out, JOBS_MANIFEST_NAME)
-    if data is None:
-        raise IncompleteRun(
-            f"{out} has no {JOBS_MANIFEST_NAME}: no job logs were finished there.",
-            hint="Run acmetrace jobs with this output folder; work that is done is not done twice.",
-        )
-    try:
-        manifest = JobsManifest.model_validate_json(data)
-        for output in manifest.outputs:
-            check_relative(output.path)
-    except (ValidationError, UsageError) as error:
-        raise IncompleteRun(
-            f"{JOBS_MANIFEST_NAME} in {out} is not one of ours: {str(error)[:300]}",
-            hint="It is damaged or of another version of the format; run acmetrace jobs again.",
-        ) from error
-    return manifest
+    return read_manifest(out, JOBS_MANIFEST_NAME, JobsManifest)
 
 
 def begin_jobs(out: str, tables: Iterable[str]) -> set[str]:

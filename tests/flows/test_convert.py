@@ -16,19 +16,10 @@ from flows.summarize import summarize
 from schemas.convert import ConvertManifest
 from schemas.errors import UsageError
 from tasks.outputs.finished import read_run
-from tasks.progress import Reading, Silent
+from tasks.progress import Silent
+from tests.doubles.listeners import Announced
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-
-
-class Announced(Silent):
-    """Remembers what a run says it will read."""
-
-    def __init__(self) -> None:
-        self.readings: list[Reading] = []
-
-    def found(self, reading: Reading) -> None:
-        self.readings.append(reading)
 
 
 def run(source: Path, dest: Path, announced: Announced | None = None, **settings: object) -> ConvertResult:

@@ -17,19 +17,10 @@ from flows.settings import RunSettings
 from schemas.errors import IncompleteRun, SourceError, UsageError
 from schemas.job_records import JobsManifest
 from tasks.outputs.jobs import read_jobs
-from tasks.progress import Reading, Silent
+from tasks.progress import Silent
+from tests.doubles.listeners import Announced
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-
-
-class Announced(Silent):
-    """Remembers what a run says it will read."""
-
-    def __init__(self) -> None:
-        self.readings: list[Reading] = []
-
-    def found(self, reading: Reading) -> None:
-        self.readings.append(reading)
 
 
 def run(source: Path, out: Path, announced: Announced | None = None, **settings: object) -> JobsResult:
@@ -138,7 +129,7 @@ def test_a_run_that_broke_off_has_no_manifest_and_the_next_one_cleans_up(dataset
 
     with pytest.raises(KeyboardInterrupt):
         run(dataset, tmp_path, Breaks(), force=True)
-    with pytest.raises(IncompleteRun, match="no job logs were finished"):
+    with pytest.raises(IncompleteRun, match="no run has finished there"):
         read_jobs(str(tmp_path))
     run(dataset, tmp_path)
     assert content(tmp_path) == before
@@ -267,7 +258,7 @@ def test_export_of_what_is_not_there_ends_with_an_error_that_names_it(done: Path
     assert exit_code(["jobs", "export", str(done), "--cluster", "mars", *arguments]) == 2
     assert "no jobs of mars" in capfd.readouterr().err
     assert exit_code(["jobs", "export", str(tmp_path), *arguments]) == 1
-    assert "Run acmetrace jobs" in capfd.readouterr().err
+    assert "no run has finished there" in capfd.readouterr().err
 
 
 def test_gpus_are_told_as_name_and_number(dataset: Path, tmp_path: Path, capfd):
