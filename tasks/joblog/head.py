@@ -71,7 +71,9 @@ def read_head(ref: FileRef, wanted: str | None = None) -> LogHead:
     _refuse_other(ref, text)
     if text[:1] in (b"[", b"{"):
         return _json_head(ref, text, wanted)
-    line = text.partition(b"\n")[0]
+    line, ended, _ = text.partition(b"\n")
+    if not ended and len(data) == HEAD_BYTES:
+        raise _not_a_log(ref, f"has a first line of more than {HEAD_BYTES:,} bytes")
     columns = _columns(ref, line.rstrip(b"\r"), start + min(len(line) + 1, len(text)))
     rows = _rows(text[len(line) + 1 :], columns)
     return LogHead(_kind(ref, columns, rows, wanted), columns)

@@ -21,6 +21,8 @@ from tasks.storage.digest import LeafDigests
 from tasks.storage.reference import Reader
 
 _PIECE = 4 << 20
+# A job of a thousand attempts on a thousand GPUs takes less.
+LONGEST_RECORD = 64 << 20
 _JOBS_A_PART = 50_000
 _FIELDS = (
     "job_id",
@@ -75,8 +77,11 @@ def _records(reader: Reader, digests: LeafDigests | None) -> Iterator[Any]:
             place += 1
         try:
             record, place = decoder.raw_decode(text, place)
+        except RecursionError:
+            yield text[place : place + 200]
+            return
         except json.JSONDecodeError:
-            if ended:
+            if ended or len(text) - place > LONGEST_RECORD:
                 if text[place:].strip():
                     yield text[place : place + 200]  # cut in the middle of a record, or no JSON from here on
                 return

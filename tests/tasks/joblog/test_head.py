@@ -52,6 +52,7 @@ def test_what_may_be_two_kinds_asks_which(tmp_path):
         (b"job_id,job_id,gpu_num\n", "not-a-job-log", "job_id more than once"),
         (b'{"a": 1}', "not-a-job-log", "is JSON, but not"),
         (b"\xff\xfea,b\n", "not-a-job-log", "no UTF-8"),
+        (b"job_id," + b"x," * 200_000, "not-a-job-log", "first line of more than 262,144 bytes"),
     ],
 )
 def test_what_is_no_job_log_is_refused_with_its_reason(tmp_path, text, rule, words):

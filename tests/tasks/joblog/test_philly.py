@@ -74,6 +74,22 @@ def test_a_log_that_breaks_off_keeps_the_whole_jobs_and_tells_of_the_rest(tmp_pa
     assert record.rows == 3
 
 
+def test_json_that_never_ends_is_told_and_not_held_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(philly, "LONGEST_RECORD", 1 << 16)
+    monkeypatch.setattr(philly, "_PIECE", 1 << 12)
+    good = json.dumps([job(1, [])])[:-1]
+    endless = good + ', {"jobid": "' + "x" * (1 << 20)
+    record, table = read(tmp_path, endless.encode())
+    assert len(table) == 1
+    assert next(found for found in record.findings if found.rule == "ragged-row").examples[0].row == 2
+
+
+def test_json_nested_beyond_reason_is_told(tmp_path):
+    record, table = read(tmp_path, (json.dumps([job(1, [])])[:-1] + ', {"a":' * 200_000).encode())
+    assert len(table) == 1
+    assert any(found.rule == "ragged-row" for found in record.findings)
+
+
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
