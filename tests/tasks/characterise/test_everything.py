@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from schemas.characterisation import CLUSTER_TABLES, JOB_TABLES
 from tasks.characterise.everything import NEEDED, Setting, characterise
 from tasks.outputs.typed import table_bytes
-from tests.tasks.characterise.tables import FEW, Case, cases, table_of
+from tests.tasks.characterise.tables import Case, cases, table_of
 
 MODELS = {**JOB_TABLES, **CLUSTER_TABLES}
 
 
-@FEW
+# All contracts of all tables take a second.
+@settings(max_examples=6)
 @given(case=cases())
 def test_any_jobs_give_tables_that_hold_their_contracts(case: Case):
     jobs = case.jobs[list(NEEDED)]
@@ -29,7 +30,7 @@ def test_any_jobs_give_tables_that_hold_their_contracts(case: Case):
             assert (table["cluster"] == "c").all()
 
 
-@FEW
+@settings(max_examples=12)
 @given(case=cases())
 def test_virtual_clusters_change_rows_hold_what_every_minute_would(case: Case):
     from tasks.characterise.occupancy import vc_sequence

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.summaries import Entities, Episodes, Hourly
@@ -19,6 +19,7 @@ from tasks.telemetry.tables import telemetry_tables
 
 START = pd.Timestamp("2023-05-31 20:00", tz="UTC")
 HOUR = pd.Timedelta(hours=1)
+FEW = settings(max_examples=40)
 
 
 @st.composite
@@ -51,6 +52,7 @@ def entity_tables(draw: st.DrawFn) -> pd.DataFrame:
     )
 
 
+@FEW
 @given(table=entity_tables())
 def test_idle_shares_are_those_of_a_plain_count(table: pd.DataFrame):
     rows = [r for r in table.to_dict("records") if r["metric"] == "GPU_UTIL" and r["count"]]
@@ -72,6 +74,7 @@ def test_idle_shares_are_those_of_a_plain_count(table: pd.DataFrame):
         assert nodes[key]["utilisation_pct"] == pytest.approx(busy / samples)
 
 
+@FEW
 @given(table=entity_tables(), top=st.integers(1, 3))
 def test_extremes_are_the_first_of_a_plain_sort(table: pd.DataFrame, top: int):
     if table.empty:
@@ -107,6 +110,7 @@ def hour_tables(draw: st.DrawFn) -> pd.DataFrame:
     return table.astype({"hour": "datetime64[ms, UTC]", "count": "int64", "mean": "float64"})
 
 
+@FEW
 @given(table=hour_tables(), pue=st.sampled_from([1.0, 1.25]), factor=st.sampled_from([0.0, 0.478]))
 def test_energy_is_power_times_the_time_that_samples_cover(table: pd.DataFrame, pue: float, factor: float):
     step = {"SERVER_POWER_GPU": 300.0, "SERVER_POWER.rack7": 60.0}
@@ -166,6 +170,7 @@ def episode_tables(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"onset": "datetime64[ms, UTC]", "end": "datetime64[ms, UTC]"})
 
 
+@FEW
 @given(table=episode_tables())
 def test_faults_are_counted_by_code_and_hour_as_a_plain_loop_does(table: pd.DataFrame):
     found = {(r["cluster"], r["value"]): r for r in fault_codes(table).to_dict("records")}
@@ -192,6 +197,7 @@ def test_faults_are_counted_by_code_and_hour_as_a_plain_loop_does(table: pd.Data
     assert hours == dict(seen)
 
 
+@settings(max_examples=12)
 @given(entities=entity_tables(), hourly=hour_tables(), episodes=episode_tables())
 def test_all_tables_hold_their_contracts_also_without_rows(entities, hourly, episodes):
     intervals = {("a", metric): 15.0 for metric in hourly["metric"].unique()}
@@ -204,6 +210,7 @@ def test_all_tables_hold_their_contracts_also_without_rows(entities, hourly, epi
             assert table_bytes(TELEMETRY_TABLES[path], rows)
 
 
+@settings(max_examples=12)
 @given(entities=entity_tables(), hourly=hour_tables(), episodes=episode_tables())
 def test_the_random_tables_are_of_the_forms_that_a_run_writes(entities, hourly, episodes):
     for model, table in ((Entities, entities), (Episodes, episodes), (Hourly, hourly)):
