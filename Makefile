@@ -16,10 +16,10 @@ run: $(READY)  ## Install, generate a small sample, run the whole pipeline on it
 	@echo "Results are in $(CURDIR)/out (tables, util_pkl, validated schemas, manifest.json)."
 
 test: $(READY)  ## Install and run the tests (fast tier)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-all: $(READY)  ## All tests, the slow ones too
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(READY)  ## Check style
 	$(BIN)/ruff check .

@@ -23,14 +23,6 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share the server stay on one worker of a parallel run."""
-    for item in items:
-        if "prefect_server" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("server"))
-
-
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[dict[str, str]]:
     """A real server with an empty database; gives the environment that leads a child process to it."""

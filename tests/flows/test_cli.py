@@ -146,6 +146,7 @@ def test_json_on_stdout_is_all_there_is(
     assert result["series"][0]["curves"][0]["count"] > 1000
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing(dataset: Path, tmp_path: Path, prefect_server: dict[str, str]) -> None:
     file = str(dataset / "data/utilization/kalos/GPU_UTIL.csv")
     done = acmetrace("run", file, "--out", str(tmp_path / "out"), "--quiet", environment=prefect_server)

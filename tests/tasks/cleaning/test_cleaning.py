@@ -109,7 +109,7 @@ def raw_files(draw: st.DrawFn) -> list[str]:
     return texts
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=raw_files(), rule=st.sampled_from(RULES), block_bytes=st.sampled_from([1, 7, 40, 200, 1 << 20]))
 def test_every_digit_is_that_of_pandas(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], rule: Rule, block_bytes: int

@@ -53,7 +53,7 @@ def raw_exports(draw: st.DrawFn) -> str:
     return "\n".join(lines) + draw(st.sampled_from(["", "\n"]))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=raw_exports(), block_bytes=st.sampled_from([1, 5, 16, 50, 333, 1 << 20]))
 def test_cuts_anywhere_give_what_the_cleaned_file_gives(
     tmp_path_factory: pytest.TempPathFactory, text: str, block_bytes: int

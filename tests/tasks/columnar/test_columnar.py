@@ -88,7 +88,7 @@ def wide_files(draw: st.DrawFn) -> str:
     return ending.join(lines) + draw(st.sampled_from(["", ending]))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=wide_files(),
     name=st.sampled_from(["GPU_UTIL", "SM_ACTIVE", "UNKNOWN"]),

@@ -16,7 +16,7 @@ OUTCOME = {"COMPLETED": "COMPLETED", "CANCELLED": "CANCELLED"}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_every_kind_of_log_gives_the_jobs_that_are_in_it(kind, data):
     write, states = KINDS[kind]
@@ -51,7 +51,7 @@ def plain(job: Job, kind: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"philly-json"}))
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_rows_are_the_same_wherever_the_text_is_cut(kind, data):
     from tasks.joblog.head import read_head

@@ -26,7 +26,7 @@ def table_of(folder: Path, jobs: list[Job]) -> str:
     return f"{folder}/out.parquet"
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(jobs=job_lists(HELIOS_STATES))
 def test_helios_form_read_back_gives_the_same_table(jobs):
     with tempfile.TemporaryDirectory() as name:
@@ -37,7 +37,7 @@ def test_helios_form_read_back_gives_the_same_table(jobs):
     pd.testing.assert_frame_equal(after, before)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(jobs=job_lists(HELIOS_STATES))
 def test_csv_read_by_pandas_gives_the_same_table(jobs):
     with tempfile.TemporaryDirectory() as name:
@@ -55,7 +55,7 @@ def test_csv_read_by_pandas_gives_the_same_table(jobs):
         assert left == right, column
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(jobs=job_lists(HELIOS_STATES))
 def test_parquet_is_the_table_itself(jobs):
     with tempfile.TemporaryDirectory() as name:
@@ -65,7 +65,7 @@ def test_parquet_is_the_table_itself(jobs):
     assert after.equals(before, check_metadata=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(jobs=job_lists(HELIOS_STATES), processors=st.sampled_from(["gpus", "cpus"]))
 def test_swf_holds_every_job_in_order_of_submission(jobs, processors):
     wanted = [job for job in jobs if processors == "cpus" or job.gpus > 0]

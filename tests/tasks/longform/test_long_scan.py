@@ -82,7 +82,7 @@ def oracle(data: bytes) -> pd.DataFrame:
     return frame
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(files())
 def test_counts_are_those_of_pandas_wherever_the_file_is_cut(bench, file):
     data, cuts, chunk = file
