@@ -84,12 +84,15 @@ def environment(prefect_server: dict[str, str]) -> dict[str, str]:
 def test_every_command_prints_what_the_readme_shows(folder: Path, environment: dict[str, str]) -> None:
     found = list(examples())
     assert len(found) >= 7
+    wrong = []
     for example in found:
         words = shlex.split(example.command)
         done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 3), f"{example.command}\n{done.stdout}{done.stderr}"
         said = done.stderr + done.stdout
-        assert matches(example.shown, said), f"$ {example.command}\n{said}\n-- shown --\n{example.shown}"
+        if not matches(example.shown, said):
+            wrong.append(f"$ {example.command}\n{said}\n-- shown --\n{example.shown}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_python_example_prints_what_the_readme_shows(folder: Path, environment: dict[str, str]) -> None:
