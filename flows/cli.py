@@ -18,6 +18,7 @@ from flows.commands.clean import clean
 from flows.commands.common import BAD_USAGE, FAILED, INTERRUPTED, OK, err, out
 from flows.commands.convert import convert
 from flows.commands.export import export
+from flows.commands.figures import figures
 from flows.commands.jobs import jobs_app
 from flows.commands.pull import pull
 from flows.commands.runs import run, summarize, validate
@@ -42,7 +43,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(show_default=False),
 )
-for command in (pull, sample, clean, convert, export, summarize, validate, run, show):
+for command in (pull, sample, clean, convert, export, summarize, validate, run, show, figures):
     app.command(command)
 app.command(jobs_app)
 

@@ -21,6 +21,7 @@ from prefect.artifacts import (
 from prefect.context import get_run_context
 from prefect.exceptions import MissingContextError
 
+from schemas.figures import FiguresManifest
 from schemas.findings import Finding
 from schemas.job_records import JobLogRecord
 from schemas.series import SeriesRecord
@@ -133,6 +134,15 @@ def jobs_table(records: Sequence[JobLogRecord]) -> None:
         for record in records
     ]
     _table("jobs", rows, "Job logs, each as a table of jobs")
+
+
+def figures_table(manifest: FiguresManifest) -> None:
+    """A table of figures: the files of those drawn, the reason of those left out."""
+    rows: list[dict[str, object]] = [
+        {"figure": file.path, "bytes": file.size, "left out because": ""} for file in manifest.outputs
+    ]
+    rows += [{"figure": name, "bytes": 0, "left out because": why} for name, why in manifest.skipped.items()]
+    _table("figures", rows, "Figures of the run")
 
 
 def output_links(out: str) -> None:
