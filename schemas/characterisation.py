@@ -47,6 +47,7 @@ class Types(OfCluster):
     duration_median_s: Series[float] = maybe("median of the log's own duration", _S)
     queue_within_1s_pct: Series[float] = maybe("share that waits at most 1 s", "%")
     queue_p90_s: Series[float] = maybe("90 % wait at most so long", _S)
+    failed_pct: Series[float] = maybe("share that failed", "%")
 
 
 class Status(OfCluster):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from schemas.jobs import CANCELLED, COMPLETED
 from tasks.characterise.summary import duration_s, queue_s
 from tasks.characterise.window import Floats, gpu_jobs, numbers
 
@@ -18,7 +19,8 @@ def job_types(jobs: pd.DataFrame) -> pd.DataFrame:
     by the log's own GPU time (duration × GPUs where it has none); own_gpu_time_s and
     own_gpu_time_pct by end − start; gpus_low, gpus_q1, gpus_median, gpus_q3, gpus_high, the box
     of gpu_num with whiskers at the last value within 1.5 interquartile ranges; duration_median_s;
-    queue_within_1s_pct, the share that waits at most 1 s; queue_p90_s.
+    queue_within_1s_pct, the share that waits at most 1 s; queue_p90_s; failed_pct, the share
+    that neither was completed nor cancelled.
 
     Durations and queueing delays are the log's own, as published: Kalos' duration and GPU time
     hold the queue. The published shares of Kalos leave out its 8 SFT jobs.
@@ -36,6 +38,7 @@ def job_types(jobs: pd.DataFrame) -> pd.DataFrame:
             "own": numbers(jobs["gpu_time_s"])[gpu],
             "duration": duration[gpu],
             "queue": queue_s(jobs, "released")[gpu],
+            "state": jobs["state"].astype("str")[gpu].to_numpy(dtype=object),
         }
     )
     rows = [_row(str(kind), part) for kind, part in table.groupby("type")]
@@ -66,6 +69,7 @@ _COLUMNS = {
     "duration_median_s": "float64",
     "queue_within_1s_pct": "float64",
     "queue_p90_s": "float64",
+    "failed_pct": "float64",
 }
 
 
@@ -80,6 +84,7 @@ def _row(kind: str, part: pd.DataFrame) -> dict[str, object]:
         "duration_median_s": part["duration"].median(),
         "queue_within_1s_pct": (queue <= 1).mean() * 100 if len(queue) else np.nan,
         "queue_p90_s": np.quantile(queue, 0.9) if len(queue) else np.nan,
+        "failed_pct": (~part["state"].isin((COMPLETED, CANCELLED))).mean() * 100,
     }
 
 

@@ -27,6 +27,8 @@ def test_each_type_has_the_figures_of_a_plain_count(case: Case, kinds):
         gpus = np.array([row["gpu_num"] for row in of_kind])
         quartiles = np.quantile(gpus, [0.25, 0.5, 0.75])
         assert figures[["gpus_q1", "gpus_median", "gpus_q3"]].tolist() == pytest.approx(quartiles.tolist())
+        failed = sum(row["state"] not in ("COMPLETED", "CANCELLED") for row in of_kind)
+        assert figures["failed_pct"] == pytest.approx(failed / len(of_kind) * 100)
         waits = [row["wait_s"] for row in of_kind if row["wait_s"] is not None]
         if waits:
             assert figures["queue_within_1s_pct"] == pytest.approx(
