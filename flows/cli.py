@@ -10,12 +10,14 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from collections.abc import Callable
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.markup import escape
 
 from flows.commands.clean import clean
 from flows.commands.common import BAD_USAGE, FAILED, INTERRUPTED, OK, err, out
+from flows.commands.compare import compare
 from flows.commands.convert import convert
 from flows.commands.export import export
 from flows.commands.figures import figures
@@ -24,6 +26,7 @@ from flows.commands.pull import pull
 from flows.commands.runs import run, summarize, validate
 from flows.commands.sample import sample
 from flows.commands.show import show
+from flows.commands.verify import verify
 from schemas.errors import AcmetraceError, SourceError, UsageError
 from schemas.version import code_version
 
@@ -43,7 +46,12 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(show_default=False),
 )
-for command in (pull, sample, clean, convert, export, summarize, validate, run, show, figures):
+COMMANDS: tuple[Callable[..., int], ...] = (
+    *(pull, sample, clean, convert, export),
+    *(summarize, validate, run, show),
+    *(figures, verify, compare),
+)
+for command in COMMANDS:
     app.command(command)
 app.command(jobs_app)
 

@@ -54,6 +54,15 @@ def real() -> Path:
 
 
 @pytest.fixture(scope="session")
+def reference() -> Path:
+    """The folder with the published pickles and `published_quantiles.csv`."""
+    folder = os.environ.get("ACMETRACE_REFERENCE")
+    if not folder:
+        pytest.skip("ACMETRACE_REFERENCE is not set: it names the folder with the published pickles")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
 def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """A real Prometheus with the samples of `tests.doubles.fleet`: two hours of a small cluster."""
     from tests.doubles import fleet

@@ -2,11 +2,14 @@
 
 `quantiles.csv` holds the 1,000 quantiles of every published distribution
 pickle, one column a series (`<pickle>:<pair>`); `pai.csv` holds the 74
-digitised points of the PAI curve. Text is the shortest decimal that parses
+digitised points of the PAI curve; `job_curves.csv` holds points of the distributions of
+GPU jobs, read off the vector figures to 0.1 point. Text of the first two is the shortest decimal that parses
 back to the published double. Nothing here is computed, and no pickle is read.
 
 Source: AcmeTrace, Hu et al., "Characterization of Large Language Model
-Development in the Datacenter", NSDI '24; licence CC-BY-4.0.
+Development in the Datacenter", NSDI '24; licence CC-BY-4.0. The jobs of Venus, Earth,
+Saturn and Uranus: Helios, Hu et al., "Characterization and Prediction of Deep Learning
+Workloads in Large-Scale GPU Datacenters", SC '21; licences MIT and CC-BY-4.0.
 """
 
 from __future__ import annotations
@@ -82,6 +85,34 @@ def published_pai() -> tuple[FloatArray, FloatArray]:
     return table["level_pct"], table["value"]
 
 
+class JobCurve(NamedTuple):
+    """A published distribution of GPU jobs; terms as in `jobs/ecdf.parquet`."""
+
+    cluster: str
+    measure: str
+    weight: str
+    type: str
+
+
+@cache
+def published_job_curves() -> Mapping[JobCurve, tuple[FloatArray, FloatArray]]:
+    """Points of the published distributions of GPU jobs: (x in seconds or GPUs, share ≤ x in percent).
+
+    Kalos' durations hold the queue, as released.
+    """
+    _, *rows = _text("job_curves.csv").split()
+    points: dict[JobCurve, list[tuple[float, float]]] = {}
+    for row in rows:
+        *key, x, share_pct = row.split(",")
+        points.setdefault(JobCurve(*key), []).append((float(x), float(share_pct)))
+    curves = {}
+    for curve, found in points.items():
+        table = np.array(found)
+        table.setflags(write=False)
+        curves[curve] = (table[:, 0], table[:, 1])
+    return MappingProxyType(curves)
+
+
 @cache
 def _columns() -> Mapping[PublishedSeries, FloatArray]:
     columns = {}
@@ -93,9 +124,12 @@ def _columns() -> Mapping[PublishedSeries, FloatArray]:
 
 @cache
 def _table(name: str) -> Mapping[str, FloatArray]:
-    text = resources.files(__name__).joinpath(name).read_text(encoding="ascii")
-    header, *rows = text.split()
+    header, *rows = _text(name).split()
     # float() rounds correctly, so the published doubles come back bit for bit.
     cells = np.array([[float(cell) for cell in row.split(",")] for row in rows])
     cells.setflags(write=False)
     return MappingProxyType({column: cells[:, i] for i, column in enumerate(header.split(","))})
+
+
+def _text(name: str) -> str:
+    return resources.files(__name__).joinpath(name).read_text(encoding="ascii")

@@ -73,14 +73,18 @@ class Results:
     def table(self, path: str) -> pd.DataFrame:
         """A table by its path, such as `summaries/curves.parquet`; without rows where the run has none.
 
+        Columns that an older version did not write are blank.
+
         Raises:
             KeyError: no run writes such a table.
         """
         if path not in self._tables:
             model = _MODELS[path]
             data = read_bytes(self.out, path)
-            empty = arrow_schema(model).empty_table
-            self._tables[path] = empty().to_pandas() if data is None else pd.read_parquet(io.BytesIO(data))
+            empty = arrow_schema(model).empty_table().to_pandas()
+            self._tables[path] = (
+                empty if data is None else pd.read_parquet(io.BytesIO(data)).reindex(columns=empty.columns)
+            )
         return self._tables[path]
 
     def sequence(self, cluster: str) -> pd.DataFrame | None:
@@ -115,6 +119,11 @@ class Results:
             (str(cluster), str(metric), str(period)): rows[["level_pct", "value"]].reset_index(drop=True)
             for (cluster, metric, period), rows in parts
         }
+
+    @cached_property
+    def units(self) -> Mapping[str, str]:
+        """The unit of each curve, by metric."""
+        return {curve.metric: curve.unit for record in self.records for curve in record.curves}
 
     def _manifest(self, name: str, model: type[M]) -> M | None:
         return None if read_bytes(self.out, name) is None else read_manifest(self.out, name, model)

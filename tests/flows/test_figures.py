@@ -9,7 +9,7 @@ import pytest
 
 from flows.cli import exit_code
 from schemas.figures import FiguresManifest
-from tests.tasks.plots.results import curve, results_of
+from tests.tasks.results import curve, results_of
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -167,12 +166,3 @@ def publish() -> Publisher:
         return publish_run(out, summaries, inputs, **(arguments | changes))  # type: ignore[arg-type]
 
     return run
-
-
-@pytest.fixture
-def reference() -> Path:
-    """The folder with the published pickles and `published_quantiles.csv`."""
-    folder = os.environ.get("ACMETRACE_REFERENCE")
-    if not folder:
-        pytest.skip("ACMETRACE_REFERENCE is not set: it names the folder with the published pickles")
-    return Path(folder)

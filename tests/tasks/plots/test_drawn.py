@@ -10,8 +10,7 @@ import pytest
 
 from schemas.errors import UsageError
 from tasks.plots.catalogue import BY_NAME, draw
-from tests.tasks.plots.conftest import Maker
-from tests.tasks.plots.results import curve, digest
+from tests.tasks.results import Maker, curve, digest
 
 CURVES = "summaries/curves.parquet"
 PROGRAM = """

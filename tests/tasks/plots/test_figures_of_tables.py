@@ -14,8 +14,7 @@ from tasks.plots import cdfs, entities, jobs, overview
 from tasks.plots.catalogue import BY_NAME, PLOTS
 from tasks.plots.plot import NothingToDraw
 from tasks.plots.style import GREY, MOST_NAME, colour_of, styled
-from tests.tasks.plots.conftest import Maker
-from tests.tasks.plots.results import LEVELS, curve, ecdf
+from tests.tasks.results import LEVELS, Maker, curve, ecdf
 
 CURVES = "summaries/curves.parquet"
 ODD = "$\\frac{1}{2}$ <b>_x_ 群 " + "long" * 20

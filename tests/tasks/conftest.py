@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from tasks.outputs.results import Results
-from tests.tasks.plots.results import results_of
-
-Maker = Callable[[Mapping[str, pd.DataFrame]], Results]
+from tests.tasks.results import Maker, results_of
 
 
 @pytest.fixture
