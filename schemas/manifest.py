@@ -71,7 +71,10 @@ class PickleEntry(BaseModel):
 
 
 class RunManifest(BaseModel):
-    """Everything needed to trace a number of the run back to bytes, rule and code version."""
+    """Everything needed to trace a number of the run back to bytes, rule and code version.
+
+    `dataset` is what a pulled source is a copy of, as `repository@commit`; empty where it does not tell.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -79,6 +82,7 @@ class RunManifest(BaseModel):
     code_version: str
     packages: dict[str, str]
     source: str
+    dataset: str = ""
     parameters: dict[str, Any]
     started: AwareDatetime
     finished: AwareDatetime

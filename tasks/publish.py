@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from prefect import task
@@ -12,6 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.utilities.annotations import quote
 
 from schemas.manifest import InputFile, RunManifest
+from tasks.hub.plan import read_dataset
 from tasks.outputs.run import publish_run
 from tasks.series.summary import SeriesSummary
 from tasks.storage.source import is_local, local_path
@@ -52,11 +55,29 @@ def _publish(
         [_portable(summary, root) for summary in summaries],
         inputs,
         source=source,
+        dataset=_dataset_of(source, root, chain.from_iterable(inputs.values())),
         parameters=parameters,
         started=started,
         records_only=records_only,
         factors=factors,
     )
+
+
+def _dataset_of(source: str, root: str, inputs: Iterable[InputFile]) -> str:
+    """What `dataset.json` says of a folder that was pulled, or of the nearest one around it.
+
+    Nothing where a file that was read is not one of its files by name and size: then the folder holds
+    more than the dataset. A source of the hub names its commit itself.
+    """
+    if not is_local(source):
+        return ""
+    folder = Path(root)
+    for place in (folder, *folder.parents):
+        if (pulled := read_dataset(place)) is not None:
+            known = {(place / file.path, file.size) for file in pulled.files}
+            same = all((folder / file.path, file.size) in known for file in inputs)
+            return f"{pulled.repo}@{pulled.commit}" if same else ""
+    return ""
 
 
 def _root_of(source: str) -> str:

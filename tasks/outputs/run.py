@@ -46,13 +46,14 @@ def publish_run(
     source: str,
     parameters: dict[str, Any],
     started: datetime,
+    dataset: str = "",
     records_only: bool = False,
     factors: Factors = Factors(),
 ) -> RunManifest:
     """Write all outputs of the summaries to the folder or URL `out`, the manifest last; the manifest.
 
-    `inputs` holds the files of each (cluster, series). With `records_only` the
-    validated schemas are all that is written. Nothing is touched before all
+    `inputs` holds the files of each (cluster, series), and `dataset` is the manifest's. With
+    `records_only` the validated schemas are all that is written. Nothing is touched before all
     outputs are built, so that a defect in them leaves an older run as it was.
 
     Raises:
@@ -79,6 +80,7 @@ def publish_run(
         code_version=code_version(),
         packages=package_versions(),
         source=source,
+        dataset=dataset,
         parameters=kept_parameters,
         started=started.astimezone(UTC),
         finished=datetime.now(UTC),

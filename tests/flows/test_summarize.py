@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.settings import RunSettings
 from flows.summarize import RunResult, state_of, summarize
+from schemas.dataset import DatasetFile, DatasetManifest
 from schemas.findings import EXAMPLES_KEPT
 from schemas.series import SeriesRecord
 from tasks.outputs.finished import verify_run
@@ -397,3 +399,22 @@ def test_names_that_look_alike_once_made_safe_stay_apart(tmp_path: Path) -> None
     result = run(folder, tmp_path / "out")
     assert [record.verdict for record in result.records] == ["passed", "passed"]
     assert pd.read_parquet(tmp_path / "out/summaries/curves.parquet")["metric"].nunique() == 2
+
+
+def test_a_run_names_the_commit_of_a_pulled_dataset_unless_other_files_lie_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "pulled/data"
+    folder.mkdir(parents=True)
+    (folder / "A.csv").write_text("Time,a\n2024-01-01T00:00:00Z,1\n")
+    size = (folder / "A.csv").stat().st_size
+    pulled = DatasetManifest(
+        code_version="0",
+        repo="someone/traces",
+        revision="main",
+        commit="ab" * 20,
+        finished=datetime.now(UTC),
+        files=(DatasetFile(path="data/A.csv", size=size, sha256="0" * 64, etag="0"),),
+    )
+    (tmp_path / "pulled/dataset.json").write_text(pulled.model_dump_json())
+    assert run(folder, tmp_path / "out").manifest.dataset == f"someone/traces@{'ab' * 20}"
+    (folder / "B.csv").write_text("Time,a\n2024-01-01T00:00:00Z,1\n")
+    assert run(folder, tmp_path / "out").manifest.dataset == "", "B.csv is not of the dataset"
